@@ -1,0 +1,1 @@
+"""Events, topics, headers and outcomes: what crosses a process boundary. Imports nothing else of Winnow."""

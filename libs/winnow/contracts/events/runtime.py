@@ -1,0 +1,41 @@
+"""What the runtime did: `winnow.runtime.v1`."""
+
+from typing import Self
+from uuid import UUID
+
+from pydantic import AwareDatetime, Field, model_validator
+
+from winnow.contracts.events.base import Event, Handle, Name
+from winnow.contracts.vocabulary import Adopted, RuntimeEventKind
+
+
+class RuntimeEvent(Event):
+    """`adopted` is the truth about what an agent used; `bypassed` says that Winnow was not asked or not heard."""
+
+    event_id: UUID = Field(description="A repetition with the same id is stored once.")
+    run: Name
+    kind: RuntimeEventKind
+    at: AwareDatetime = Field(description="When it happened, by the host's clock.")
+    boundary_id: UUID | None = Field(default=None, description="Required for adopted and bypassed.")
+    adopted: Adopted | None = Field(default=None, description="For adopted: which text the agent goes on with.")
+    handle: Handle | None = Field(default=None, description="For recovered: what was asked back.")
+    because: str | None = Field(default=None, max_length=500, description="For bypassed, and for adopted candidates: why.")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        """Each kind carries what it is about."""
+        if self.kind is RuntimeEventKind.ADOPTED and (self.boundary_id is None or self.adopted is None):
+            msg = "adopted needs boundary_id and adopted"
+            raise ValueError(msg)
+        if self.kind is RuntimeEventKind.BYPASSED and not self.because:
+            msg = "bypassed needs because"
+            raise ValueError(msg)
+        if self.kind is RuntimeEventKind.RECOVERED and self.handle is None:
+            msg = "recovered needs handle"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def key(self) -> str:
+        """Record key: `fleet/run`."""
+        return f"{self.fleet}/{self.run}"

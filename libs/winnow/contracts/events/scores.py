@@ -1,0 +1,28 @@
+"""One probability, verdict and explanation an entry: `winnow.boundary.scores.v1`."""
+
+from pydantic import Field
+
+from winnow.contracts.events.base import BoundaryRef, JudgeId, Model, Name
+from winnow.contracts.vocabulary import Outcome, ProvenanceClass, Reason, Verdict
+
+
+class Score(Model):
+    """What the judge says of one entry."""
+
+    n: int = Field(ge=1, description="Entry number.")
+    p: float | None = Field(default=None, ge=0, le=1, description="Probability that the entry has a source; null where unscored.")
+    score: float | None = Field(default=None, ge=0, le=1, description="p after caps (refutation, orphan values); compared with tau.")
+    verdict: Verdict
+    provenance: ProvenanceClass
+    explanation: str = Field(description="One line that a person can check.")
+    passages: tuple[int, ...] = Field(default=(), description="Pool numbers of the passages that the explanation rests on.")
+
+
+class Scores(BoundaryRef):
+    """The judge's answer for a boundary."""
+
+    judge: JudgeId
+    outcome: Outcome = Field(description="judged, judged_partial, unjudged or not_a_summary.")
+    reason: Reason | None = Field(default=None, description="Why the outcome is not plainly judged.")
+    fallback_for: Name | None = Field(default=None, description="The judge that should have answered and did not.")
+    scores: tuple[Score, ...] = ()
