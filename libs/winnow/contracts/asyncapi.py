@@ -40,7 +40,7 @@ def document(prefix: str = "") -> dict[str, Any]:
         "info": {
             "title": "Winnow",
             "version": __version__,
-            "description": "Compaction boundaries on the bus: candidate, evidence, scores, committed; runtime events, observations, alerts, dead letters.",
+            "description": "Compaction boundaries on the bus, from candidate to committed summary; runtime events, observations, alerts.",
         },
         "defaultContentType": "application/json",
         "channels": channels,

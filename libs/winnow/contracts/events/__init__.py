@@ -10,6 +10,28 @@ from winnow.contracts.events.runtime import RuntimeEvent
 from winnow.contracts.events.scores import Score, Scores
 
 __all__ = [
-    "Alert", "BoundaryRef", "Candidate", "ClaimCheck", "Committed", "Entry", "EntryDecision", "EntryEvidence", "Event", "Evidence", "Graded",
-    "JudgeId", "Message", "Messages", "Model", "Observation", "Passage", "RuntimeEvent", "Sampled", "Score", "Scores", "Text", "ValueOrigin", "sha256",
-]  # fmt: skip
+    "Alert",
+    "BoundaryRef",
+    "Candidate",
+    "ClaimCheck",
+    "Committed",
+    "Entry",
+    "EntryDecision",
+    "EntryEvidence",
+    "Event",
+    "Evidence",
+    "Graded",
+    "JudgeId",
+    "Message",
+    "Messages",
+    "Model",
+    "Observation",
+    "Passage",
+    "RuntimeEvent",
+    "Sampled",
+    "Score",
+    "Scores",
+    "Text",
+    "ValueOrigin",
+    "sha256",
+]

@@ -38,7 +38,9 @@ class Candidate(Event):
     """A compaction boundary: what the agent knew, and the summary that its compressor wrote."""
 
     boundary_id: UUID = Field(description="Unique within the fleet. Left out: UUIDv5 of fleet, run, index and candidate hash.")
-    previous_boundary_id: UUID | None = Field(default=None, description="The boundary that wrote the previous summary, if the host knows it.")
+    previous_boundary_id: UUID | None = Field(
+        default=None, description="The boundary that wrote the previous summary, if the host knows it."
+    )
     run: Name = Field(description="The agent's session or trajectory; order is kept within a run.")
     agent: Name = Field(default="agent", description="The agent within the fleet.")
     index: int = Field(ge=1, description="Number of this boundary in the run, from 1.")
@@ -64,7 +66,9 @@ class Candidate(Event):
     compressor: Name | None = Field(default=None, description="The compressor model.")
     tokens_before: int | None = Field(default=None, description="The host's count of the context before compaction.")
     tokens_after: int | None = Field(default=None, description="The host's count after it.")
-    user_turns_survive: bool | None = Field(default=None, description="User turns stay visible after compaction. Left out: the profile's default.")
+    user_turns_survive: bool | None = Field(
+        default=None, description="User turns stay visible after compaction. Left out: the profile's default."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -117,7 +121,7 @@ class Candidate(Event):
         return Messages(history=self.history, retained=self.retained)
 
     def request_sha256(self, messages_sha256: str | None = None) -> str:
-        """Hash of what is asked; deadline, trigger, token counts and clock times do not count, so a retry is the same request.
+        """Hash of what is asked; deadline, trigger, token counts and times do not count, so a retry is the same request.
 
         `messages_sha256` is the hash of `Messages.content()`; the claim check states it, else it is computed here. So the same
         content inline and by claim check is one request.

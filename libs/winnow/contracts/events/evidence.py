@@ -50,8 +50,12 @@ class Entry(Model):
     values: tuple[ValueOrigin, ...] = Field(default=(), description="Its values and where each was first said; at most 32.")
     previous_entry: int | None = Field(default=None, description="Entry number of M that it rests on.")
     previous_similarity: float = Field(default=0.0, description="How much of it that entry of M covers, 0 to 1.")
-    sources: tuple[ProvenanceClass, ...] = Field(default=(), description="All classes that support it: environment, previous, derived, user.")
-    features: dict[str, float] = Field(default_factory=dict, description="Features that need the whole span; names are versioned by `features_version`.")
+    sources: tuple[ProvenanceClass, ...] = Field(
+        default=(), description="All classes that support it: environment, previous, derived, user."
+    )
+    features: dict[str, float] = Field(
+        default_factory=dict, description="Features that need the whole span; names are versioned by `features_version`."
+    )
 
 
 class Evidence(BoundaryRef):
