@@ -121,7 +121,7 @@ class Candidate(Event):
         return Messages(history=self.history, retained=self.retained)
 
     def request_sha256(self, messages_sha256: str | None = None) -> str:
-        """Hash of what is asked; deadline, trigger, token counts and times do not count, so a retry is the same request.
+        """Hash of what is asked; deadline, trigger, counts and times are left out, so a retry is the same request.
 
         `messages_sha256` is the hash of `Messages.content()`; the claim check states it, else it is computed here. So the same
         content inline and by claim check is one request.

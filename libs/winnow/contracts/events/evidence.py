@@ -39,6 +39,8 @@ class Entry(Model):
     """One entry of the candidate, with what the whole span says of it."""
 
     n: int = Field(ge=1, description="Number in the summary, from 1.")
+    key: str = Field(default="", description="Identity of the entry in its summary: section path, text and occurrence, hashed.")
+    parent: int | None = Field(default=None, description="Entry it is nested under; a kept child keeps its parent as scaffold.")
     section: str = Field(description="Heading it stands under.")
     section_class: SectionClass = Field(description="What such a section holds in this host's format.")
     text: str = Field(description="The entry's text with its marker.")
@@ -49,6 +51,7 @@ class Entry(Model):
     provenance: ProvenanceClass = Field(description="Class of the entry: the best of its values and phrases.")
     values: tuple[ValueOrigin, ...] = Field(default=(), description="Its values and where each was first said; at most 32.")
     previous_entry: int | None = Field(default=None, description="Entry number of M that it rests on.")
+    previous_key: str | None = Field(default=None, description="Identity of that entry of M; the pruner finds its root by it.")
     previous_similarity: float = Field(default=0.0, description="How much of it that entry of M covers, 0 to 1.")
     sources: tuple[ProvenanceClass, ...] = Field(
         default=(), description="All classes that support it: environment, previous, derived, user."

@@ -1,0 +1,82 @@
+"""The decision for each entry: keep iff score >= tau, pinned, or scaffold; whatever has no usable answer is kept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from winnow.compaction.carry import Root
+from winnow.contracts.vocabulary import Decision, DecisionReason, Rules, Verdict
+
+#: tau by default; inclusive.
+DEFAULT_TAU = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One entry with all that decides its fate."""
+
+    n: int
+    parent: int | None
+    span: tuple[int, int]
+    pinned_by: str | None
+    score: float | None
+    verdict: Verdict
+    root: Root
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """What becomes of one entry, and why."""
+
+    n: int
+    decision: Decision
+    reason: DecisionReason
+
+
+def fates(entries: Sequence[Judged], *, tau: float, rules: Rules, judged: bool = True) -> tuple[Fate, ...]:
+    """Decide every entry of a boundary. `judged` is False where the outcome is unjudged or not_a_summary: all is kept."""
+    if not judged:
+        return tuple(Fate(n=e.n, decision=Decision.KEPT, reason=DecisionReason.NOT_JUDGED) for e in entries)
+    own = {e.n: _own(e, tau, rules) for e in entries}
+    kept = {n for n, (decision, _) in own.items() if decision is Decision.KEPT}
+    for n in ancestors({e.n: e.parent for e in entries}, kept) - kept:
+        own[n] = (Decision.KEPT, DecisionReason.SCAFFOLD)
+    return tuple(Fate(n=e.n, decision=own[e.n][0], reason=own[e.n][1]) for e in entries)
+
+
+def _own(entry: Judged, tau: float, rules: Rules) -> tuple[Decision, DecisionReason]:
+    """Decide an entry by itself, before its children are looked at."""
+    if entry.score is None or entry.verdict is Verdict.UNSCORED:
+        return Decision.KEPT, DecisionReason.UNSCORED
+    if rules is Rules.WINNOW:
+        if entry.pinned_by is not None:
+            return Decision.KEPT, DecisionReason.PINNED
+        if entry.root.inherited_unsourced:
+            return Decision.PRUNED, DecisionReason.INHERITED_UNSOURCED
+        if entry.verdict is Verdict.USER_SOURCED:
+            return Decision.KEPT, DecisionReason.USER_SOURCED
+    return (Decision.KEPT if entry.score >= tau else Decision.PRUNED), DecisionReason.SCORE
+
+
+def ancestors(parents: dict[int, int | None], kept: set[int]) -> set[int]:
+    """Every entry that a kept entry is nested under, at any depth."""
+    found: set[int] = set()
+    for n in kept:
+        parent = parents.get(n)
+        while parent is not None and parent not in found:
+            found.add(parent)
+            parent = parents.get(parent)
+    return found
+
+
+def without(candidate: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
+    """The candidate's bytes minus `spans` (ascending, disjoint, [start, end)). Kept bytes are identical; nothing is inserted."""
+    parts: list[bytes] = []
+    at = 0
+    for start, end in spans:
+        if not at <= start <= end <= len(candidate):
+            msg = f"span [{start}, {end}) is out of order or outside the candidate"
+            raise ValueError(msg)
+        parts.append(candidate[at:start])
+        at = end
+    parts.append(candidate[at:])
+    return b"".join(parts)
