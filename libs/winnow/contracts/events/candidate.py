@@ -121,16 +121,16 @@ class Candidate(Event):
         return Messages(history=self.history, retained=self.retained)
 
     def request_sha256(self, messages_sha256: str | None = None) -> str:
-        """Hash of what is asked; deadline, trigger, counts and times are left out, so a retry is the same request.
+        """Hash of what is asked. Deadline, trigger, counts and times are left out: a retry is the same request.
 
-        `messages_sha256` is the hash of `Messages.content()`; the claim check states it, else it is computed here. So the same
-        content inline and by claim check is one request.
+        `messages_sha256` is the hash of `Messages.content()`; the claim check states it, else it is computed here, so that the
+        same content inline and by claim check is one request.
         """
         if messages_sha256 is None:
             messages_sha256 = self.messages.sha256 if self.messages else sha256(self.inline_messages().content())
         asked = [
-            self.fleet, self.run, self.agent, self.index, self.host, self.profile, self.mode, self.rules, sha256(self.task), messages_sha256,
-            None if self.previous_summary is None else sha256(self.previous_summary), self.candidate_sha256, self.pins,
+            self.fleet, self.run, self.agent, self.index, self.host, self.profile, self.mode, self.rules, sha256(self.task),
+            messages_sha256, None if self.previous_summary is None else sha256(self.previous_summary), self.candidate_sha256, self.pins,
             self.custom_instructions, self.compressor, self.user_turns_survive,
         ]  # fmt: skip
         return sha256(json.dumps(asked, ensure_ascii=True, separators=(",", ":")))
