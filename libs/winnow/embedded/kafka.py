@@ -1,0 +1,222 @@
+"""Apache Kafka itself on this machine: one KRaft node, no container."""
+
+import base64
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from winnow.embedded import distribution, ports, probe
+from winnow.embedded.broker import APACHE_KAFKA, Capability
+from winnow.embedded.deadline import Deadline
+from winnow.embedded.distribution import KafkaDistribution
+from winnow.embedded.errors import NotRunningError, StartFailedError
+from winnow.embedded.instance import START_TRIES, Instance
+from winnow.embedded.paths import state_dir
+
+#: Seconds. It takes 2 s, 3 s after a SIGKILL; replaying a long log takes longer.
+START_TIMEOUT_S = 60.0
+
+#: Seconds for formatting the log folder, which takes 0.9 s.
+FORMAT_TIMEOUT_S = 60.0
+
+#: SIGTERM takes 0.3 s.
+STOP_STEPS = ((signal.SIGTERM, 15.0),)
+
+#: 160 MB resident instead of 330 with stock sizes; the first compiler tier alone starts a third faster.
+JAVA_OPTIONS = ("-Xms96m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError")
+
+PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.bootstrap.servers={host}:{controller_port}
+listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
+advertised.listeners=PLAINTEXT://{host}:{port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+controller.listener.names=CONTROLLER
+log.dirs={data}
+# Topics come from the registry; a misspelt name must not make one.
+auto.create.topics.enable=false
+# Above the largest topic limit (10 MiB, dead letters), so that each topic's own limit decides.
+message.max.bytes=16777216
+replica.fetch.max.bytes=16777216
+# One node: replication 1, and internal topics as small as they go.
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+# A group forms at once and loses a dead member within a second.
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+# After a SIGKILL the dead broker's session must expire first: 3 s until it serves again, 12 s with the stock 9 s.
+broker.session.timeout.ms=1500
+broker.heartbeat.interval.ms=300
+# Two cores.
+num.io.threads=2
+num.network.threads=2
+num.recovery.threads.per.data.dir=1
+log.cleaner.dedupe.buffer.size=4194304
+log.segment.delete.delay.ms=1000
+"""
+
+
+class KafkaBroker:
+    """One Apache Kafka node (`BrokerHandle`): for the tests, and for a trial whose log survives."""
+
+    def __init__(
+        self,
+        directory: Path | None = None,
+        *,
+        port: int | None = None,
+        launcher: Callable[[], KafkaDistribution] = distribution.obtain,
+    ) -> None:
+        """Describe the broker; nothing is touched before `start`.
+
+        Args:
+            directory: for its log, settings and output; none: `kafka` in the state folder.
+            port: on 127.0.0.1; none: the one it had the last time, if that is free, else a free one.
+            launcher: finds or fetches Java and the jars when the broker is started.
+        """
+        self._instance = Instance((directory or state_dir() / "kafka").absolute(), "kafka")
+        self._port_wanted = port
+        self._launcher = launcher
+        self._port = 0
+
+    def __repr__(self) -> str:
+        """Show port and state."""
+        return f"<KafkaBroker(port={self._port}, alive={self.alive})>"
+
+    def __enter__(self) -> Self:
+        """Start it."""
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Stop it."""
+        self.stop()
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port` for clients."""
+        if not self._port:
+            raise NotRunningError
+        return f"{ports.LOCALHOST}:{self._port}"
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """All that Kafka can do, and it is ours to kill."""
+        return APACHE_KAFKA | {Capability.CONTROL}
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._instance.alive
+
+    @property
+    def pid(self) -> int:
+        """Process id of the Java machine."""
+        return self._instance.child.pid
+
+    @property
+    def log_file(self) -> Path:
+        """Its output: warnings and errors."""
+        return self._instance.log_file
+
+    def start(self) -> Self:
+        """Start it and wait until it serves.
+
+        Raises:
+            MissingToolError: no Java 17, no jars and no Maven to fetch them.
+            AlreadyRunningError: another process has this folder; the error names it.
+            StartFailedError: it ended or did not serve in time.
+        """
+        if self.alive:
+            return self
+        kafka = self._launcher()
+        self._instance.claim(self.stop)
+        try:
+            self._instance.end_orphan(signal.SIGTERM, frozenset({"java"}))
+            self._launch(kafka)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End it cleanly; the log stays."""
+        self._instance.stop(*STOP_STEPS)
+        self._instance.release(self.stop)
+
+    def kill(self) -> None:
+        """End it with SIGKILL; the log stays, and `start` recovers it."""
+        self._instance.kill()
+
+    def restart(self) -> None:
+        """End it cleanly and start it again on the same log and port."""
+        self._instance.stop(*STOP_STEPS)
+        self.start()
+
+    def _launch(self, kafka: KafkaDistribution) -> None:
+        directory = self._instance.directory
+        deadline = Deadline.after(START_TIMEOUT_S)
+        for _ in range(START_TRIES):
+            self._port = port = self._instance.port("port", self._port_wanted)
+            controller_port = self._instance.port("controller-port", None, avoid=[port])
+            self._format(kafka, port, controller_port)
+            settings = self._configure(directory / "data", port, controller_port)
+            if self._instance.run(
+                kafka.command("kafka.Kafka", settings, options=JAVA_OPTIONS),
+                ready=lambda _: probe.broker_is_ready(self._port),
+                deadline=deadline,
+                env=_environment(),
+            ):
+                return
+        text = f"another process took each port that was free a moment before; see {self._instance.log_file}"
+        raise StartFailedError(text)
+
+    def _configure(self, data: Path, port: int, controller_port: int) -> Path:
+        settings = self._instance.directory / "server.properties"
+        # A properties file takes a backslash for an escape.
+        folder = str(data).replace("\\", "\\\\")
+        settings.write_text(PROPERTIES.format(host=ports.LOCALHOST, port=port, controller_port=controller_port, data=folder))
+        return settings
+
+    def _format(self, kafka: KafkaDistribution, port: int, controller_port: int) -> None:
+        """Format a folder beside `data` and rename it, so that a half-formatted one is never taken for a log."""
+        data = self._instance.directory / "data"
+        if data.exists():
+            return
+        fresh = data.with_name("data.new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        settings = self._configure(fresh, port, controller_port)
+        command = kafka.command(
+            "kafka.tools.StorageTool", "format", "--standalone", "-t", _cluster_id(), "-c", settings, options=JAVA_OPTIONS
+        )
+        answer = subprocess.run(  # noqa: S603 - our own Java and jars
+            command, check=False, capture_output=True, text=True, errors="replace", env=_environment(), timeout=FORMAT_TIMEOUT_S
+        )
+        if answer.returncode:
+            text = f"Kafka could not format {fresh}:\n{(answer.stdout + answer.stderr).strip()[-2000:]}"
+            raise StartFailedError(text)
+        fresh.rename(data)
+
+
+def _cluster_id() -> str:
+    """Return 128 random bits the way Kafka writes them, which never starts with a dash."""
+    while (text := base64.urlsafe_b64encode(secrets.token_bytes(16)).rstrip(b"=").decode()).startswith("-"):
+        pass
+    return text
+
+
+def _environment() -> dict[str, str]:
+    """The caller's, less the variables that change every Java program and Kafka's own scripts."""
+    return {name: value for name, value in os.environ.items() if name not in {"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"}}
