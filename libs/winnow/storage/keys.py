@@ -1,0 +1,27 @@
+"""How rows are named: a boundary by fleet and id, an original by fleet and hash."""
+
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+
+class Key(NamedTuple):
+    """A boundary. Sortable: batches are locked in key order, so that two of them never deadlock."""
+
+    fleet: str
+    boundary_id: UUID
+
+
+class ContentKey(NamedTuple):
+    """An original: the SHA-256 (lower-case hex) of its bytes, within a fleet."""
+
+    fleet: str
+    sha256: str
+
+
+class Stage(StrEnum):
+    """A stage whose answer is stored with the exact bytes that were published."""
+
+    EVIDENCE = "evidence"
+    SCORES = "scores"
+    COMMITTED = "committed"
