@@ -1,0 +1,1 @@
+"""The batch recipe of Winnow, in one place that all services use."""

@@ -1,0 +1,108 @@
+"""What can be set about the bus."""
+
+import ssl
+from typing import Any, Literal, Self
+
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from winnow.contracts.topics import DEFAULT_PARTITIONS
+
+
+class KafkaSettings(BaseSettings):
+    """Kafka of one process; every field is an environment variable with the prefix `WINNOW_`."""
+
+    model_config = SettingsConfigDict(env_prefix="WINNOW_", frozen=True, extra="ignore")
+
+    kafka_bootstrap_servers: str = Field(default="127.0.0.1:9092", min_length=1, description="`host:port[,host:port...]`.")
+    topic_prefix: str = Field(default="", pattern=r"^[A-Za-z0-9._-]{0,100}$", description="Put before every topic name and consumer group.")
+    partitions: int = Field(default=DEFAULT_PARTITIONS, ge=1, le=1000, description="Partitions of topics that are created.")
+    replication_factor: int = Field(default=1, ge=1, le=10, description="Replicas of topics that are created; 3 in production.")
+    idempotence: Literal["auto", "on", "off"] = Field(
+        default="auto", description="Idempotent producer; `auto` asks the broker once at start (the embedded one cannot)."
+    )
+    compression: Literal["none", "gzip", "lz4", "snappy", "zstd"] = Field(default="zstd", description="Codec of produced batches.")
+    linger_ms: int = Field(default=1, ge=0, le=1000, description="Milliseconds that a producer waits for more records.")
+    batch_max_records: int = Field(default=100, ge=1, le=10_000, description="Records that one handler call gets at most.")
+    batch_timeout_ms: int = Field(
+        default=10, ge=1, le=10_000, description="Milliseconds a poll waits for records; an empty poll sleeps it a second time."
+    )
+    fetch_max_bytes: int = Field(default=32 * 1024 * 1024, ge=1024 * 1024, description="Bytes of one fetch over all partitions.")
+    session_timeout_ms: int = Field(default=45_000, ge=500, description="Milliseconds without a heartbeat until a consumer counts as dead.")
+    heartbeat_interval_ms: int = Field(default=3_000, ge=50, description="Milliseconds between heartbeats.")
+    max_poll_interval_ms: int = Field(
+        default=900_000, ge=1_000, description="Milliseconds that one batch may take before its partitions are given to another consumer."
+    )
+    request_timeout_ms: int = Field(default=40_000, ge=1_000, description="Milliseconds that one request to the broker may take.")
+    graceful_timeout_s: float = Field(default=20.0, gt=0, description="Seconds that a running batch may go on at shutdown.")
+    hard_exit_s: float = Field(
+        default=28.0, gt=0, description="Seconds after the stop signal at which the process ends whatever still hangs."
+    )
+    group_instance: str | None = Field(
+        default=None, description="Static member name, for example the host name: a rolling restart then moves no partitions."
+    )
+    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        default="PLAINTEXT", description="How to talk to the broker."
+    )
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        default="SCRAM-SHA-512", description="SASL mechanism, where the protocol is SASL."
+    )
+    kafka_sasl_username: str | None = Field(default=None, description="SASL user.")
+    kafka_sasl_password: SecretStr | None = Field(default=None, description="SASL password.")
+    kafka_ssl_cafile: str | None = Field(default=None, description="File of CA certificates; unset: the system's.")
+    kafka_ssl_certfile: str | None = Field(default=None, description="File of the client certificate.")
+    kafka_ssl_keyfile: str | None = Field(default=None, description="File of the client certificate's key.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        """Settings that contradict each other fail at start, not in the middle of a night."""
+        if self.kafka_security_protocol.startswith("SASL") and (self.kafka_sasl_username is None or self.kafka_sasl_password is None):
+            msg = "set WINNOW_KAFKA_SASL_USERNAME and WINNOW_KAFKA_SASL_PASSWORD, or another WINNOW_KAFKA_SECURITY_PROTOCOL"
+            raise ValueError(msg)
+        if self.heartbeat_interval_ms * 2 > self.session_timeout_ms:
+            msg = "WINNOW_HEARTBEAT_INTERVAL_MS must be at most half of WINNOW_SESSION_TIMEOUT_MS"
+            raise ValueError(msg)
+        if self.hard_exit_s <= self.graceful_timeout_s:
+            msg = "WINNOW_HARD_EXIT_S must be above WINNOW_GRACEFUL_TIMEOUT_S"
+            raise ValueError(msg)
+        if self.kafka_ssl_keyfile is not None and self.kafka_ssl_certfile is None:
+            msg = "WINNOW_KAFKA_SSL_KEYFILE needs WINNOW_KAFKA_SSL_CERTFILE"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def batch_deadline_s(self) -> float:
+        """Seconds that one batch may take, retries included: under half of the poll interval, or it runs twice."""
+        return self.max_poll_interval_ms / 1000 * 0.45
+
+    def topic_name(self, name: str) -> str:
+        """The name on the broker of the topic `name`."""
+        return self.topic_prefix + name
+
+    def group(self, service: str) -> str:
+        """The consumer group of a service."""
+        return f"{self.topic_prefix}winnow.{service}"
+
+    def client_options(self) -> dict[str, Any]:
+        """Connection options that every aiokafka client takes."""
+        options: dict[str, Any] = {
+            "bootstrap_servers": [server.strip() for server in self.kafka_bootstrap_servers.split(",") if server.strip()],
+            "request_timeout_ms": self.request_timeout_ms,
+            "security_protocol": self.kafka_security_protocol,
+        }
+        if self.kafka_security_protocol.endswith("SSL"):
+            options["ssl_context"] = self.ssl_context()
+        if self.kafka_security_protocol.startswith("SASL"):
+            options |= {
+                "sasl_mechanism": self.kafka_sasl_mechanism,
+                "sasl_plain_username": self.kafka_sasl_username,
+                "sasl_plain_password": self.kafka_sasl_password.get_secret_value() if self.kafka_sasl_password else None,
+            }
+        return options
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """TLS as set; raises `OSError` where a file cannot be read."""
+        context = ssl.create_default_context(cafile=self.kafka_ssl_cafile)
+        if self.kafka_ssl_certfile is not None:
+            context.load_cert_chain(self.kafka_ssl_certfile, self.kafka_ssl_keyfile)
+        return context

@@ -1,0 +1,215 @@
+"""The registry of metric names: what each counts, its labels, and what to do when it rises. Names and labels only grow within v1.
+
+No label ever holds an id, a fleet, a run or any other value that callers choose: series are bounded by the code, not by the traffic.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+CounterName = Literal[
+    # Counter: batches by how they ended. `failed` without `done` means that a stage stands still.
+    "winnow_batches_total",
+    # Counter: records by what became of them.
+    "winnow_records_total",
+    # Counter: boundaries by outcome and reason.
+    "winnow_outcomes_total",
+    # Counter: dead letters by source topic and reason.
+    "winnow_dead_letters_total",
+    # Counter: dead letters that stand in the table but could not be sent to the topic (too large, or the broker refused).
+    "winnow_dead_letter_topic_failures_total",
+    # Counter: events dropped because the same one came earlier in the batch.
+    "winnow_duplicates_total",
+    # Counter: records that failed alone by an error of our own. Look at the log event `handler_error`.
+    "winnow_handler_errors_total",
+    # Counter: attempts that failed for a passing reason and were repeated.
+    "winnow_transient_errors_total",
+    # Counter: events that the broker confirmed.
+    "winnow_published_total",
+    # Counter: events that the broker refused or did not confirm in time.
+    "winnow_publish_errors_total",
+    # Counter: claim checks by result.
+    "winnow_claim_checks_total",
+    # Counter: outbox rows sent.
+    "winnow_outbox_sent_total",
+    # Counter: stuck boundaries published again. Steady growth means that a later stage is too slow or down.
+    "winnow_swept_total",
+    # Counter: entries by section class and decision.
+    "winnow_entries_total",
+    # Counter: requests to a judge by result.
+    "winnow_judge_requests_total",
+    # Counter: tokens of a remote judge.
+    "winnow_judge_tokens_total",
+    # Counter, US dollars: cost of a remote judge.
+    "winnow_judge_cost_usd_total",
+    # Counter: what runtimes reported.
+    "winnow_runtime_events_total",
+    # Counter: alerts by kind.
+    "winnow_alerts_total",
+    # Counter: HTTP requests by route template and status.
+    "winnow_http_requests_total",
+]
+GaugeName = Literal[
+    # Gauge, seconds: age of the last successful poll. The liveness check reads the same value.
+    "winnow_poll_age_seconds",
+    # Gauge, seconds: age of the last committed batch.
+    "winnow_commit_age_seconds",
+    # Gauge: partitions that this consumer holds.
+    "winnow_assigned_partitions",
+    # Gauge: records that wait in a topic for a group.
+    "winnow_consumer_lag_records",
+    # Gauge: 1 while consumption is stopped because our own handler fails too often.
+    "winnow_consumption_halted",
+    # Gauge: 1 while an event of a newer major version stands at the head; deploy a service that reads it.
+    "winnow_schema_too_new",
+    # Gauge: unsent outbox rows.
+    "winnow_outbox_depth",
+    # Gauge, seconds: age of the oldest unsent outbox row.
+    "winnow_outbox_oldest_age_seconds",
+    # Gauge, seconds: how late the event loop woke at the last look. Above a second, heartbeats are in danger.
+    "winnow_event_loop_lag_seconds",
+    # Gauge: fleets whose enforcement is held.
+    "winnow_fleets_held",
+    # Gauge: always 1; the version is the label.
+    "winnow_build_info",
+]
+HistogramName = Literal[
+    # Histogram, seconds: one handler call.
+    "winnow_handler_seconds",
+    # Histogram: records of a batch.
+    "winnow_batch_records",
+    # Histogram, bytes: size of consumed records.
+    "winnow_record_bytes",
+    # Histogram, seconds: from the record's timestamp to the end of its batch.
+    "winnow_stage_latency_seconds",
+    # Histogram, seconds: from reception to commitment of a boundary.
+    "winnow_boundary_seconds",
+    # Histogram: scores of entries, in steps of 0.05 around the usual threshold.
+    "winnow_judge_score",
+    # Histogram, seconds: one answer of a judge.
+    "winnow_judge_seconds",
+    # Histogram, seconds: HTTP requests by route template.
+    "winnow_http_request_seconds",
+]
+MetricName = CounterName | GaugeName | HistogramName
+Kind = Literal["counter", "gauge", "histogram"]
+
+#: Seconds. From a tenth of the per-record goal to beyond the longest judge call.
+LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+SCORE_BUCKETS = tuple(round(0.05 * step, 2) for step in range(1, 20))
+SIZE_BUCKETS = tuple(float(1024 * 4**power) for power in range(8))
+COUNT_BUCKETS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One metric: what it says and what to do about it."""
+
+    name: MetricName
+    kind: Kind
+    #: Help text: what is counted, with the unit.
+    doc: str
+    labels: tuple[str, ...] = ()
+    #: Upper bounds, for histograms.
+    buckets: tuple[float, ...] = ()
+    #: What an operator does when it looks wrong; empty where nothing is to be done.
+    remedy: str = ""
+
+
+def _counter(name: CounterName, doc: str, *labels: str, remedy: str = "") -> Metric:
+    return Metric(name=name, kind="counter", doc=doc, labels=labels, remedy=remedy)
+
+
+def _gauge(name: GaugeName, doc: str, *labels: str, remedy: str = "") -> Metric:
+    return Metric(name=name, kind="gauge", doc=doc, labels=labels, remedy=remedy)
+
+
+def _histogram(name: HistogramName, doc: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS, remedy: str = "") -> Metric:
+    return Metric(name=name, kind="histogram", doc=doc, labels=labels, buckets=buckets, remedy=remedy)
+
+
+_ALL = (
+    _counter(
+        "winnow_batches_total",
+        "Batches by result: done, split (run again record by record), retried (sent back to the broker after a transient error), "
+        "paused (newer schema), halted (too many errors of our own).",
+        "service", "topic", "result",
+        remedy="`retried` that grows while `done` stands still: the database or broker is away; read `batch_retried` in the log.",
+    ),
+    _counter("winnow_records_total", "Consumed records by result: handled, duplicate, dead.", "service", "topic", "result"),
+    _counter("winnow_outcomes_total", "Boundaries by outcome and reason (reason is empty for judged).", "service", "outcome", "reason"),
+    _counter(
+        "winnow_dead_letters_total", "Dead letters by source topic and reason.", "service", "topic", "reason",
+        remedy="`winnow dead-letters list` shows them; mend the producer, then `winnow dead-letters replay`.",
+    ),
+    _counter(
+        "winnow_dead_letter_topic_failures_total", "Dead letters that stand in the table only: too large for the topic, or refused by the broker.",
+        "service",
+    ),
+    _counter(
+        "winnow_duplicates_total", "Events dropped because the same one came earlier in the batch.", "service", "topic",
+        remedy="Rises after a restart; steady growth means a producer that sends everything twice.",
+    ),
+    _counter(
+        "winnow_handler_errors_total", "Records that failed alone by an error of this service, after all attempts.", "service", "topic",
+        remedy="A defect of ours: read `handler_error` in the log, deploy the fix, replay the dead letters.",
+    ),
+    _counter("winnow_transient_errors_total", "Attempts that failed for a passing reason.", "service", "topic"),
+    _counter("winnow_published_total", "Events confirmed by the broker.", "service", "topic"),
+    _counter(
+        "winnow_publish_errors_total", "Events that the broker refused or did not confirm in time; their batch comes again.", "service", "topic",
+        remedy="Read `publish_failed` in the log; check the broker's disks and `min.insync.replicas`.",
+    ),
+    _counter("winnow_claim_checks_total", "Claim checks by result: resolved, lost, mismatched.", "service", "result"),
+    _counter("winnow_outbox_sent_total", "Outbox rows sent.", "service"),
+    _counter(
+        "winnow_swept_total", "Stuck boundaries published again, by topic.", "service", "topic",
+        remedy="Steady growth: a later stage is down or slower than the time after which a boundary counts as stuck.",
+    ),
+    _counter("winnow_entries_total", "Entries by section class and decision.", "section_class", "decision"),
+    _counter("winnow_judge_requests_total", "Requests to a judge by result: answered, failed, fallback, skipped.", "judge", "result"),
+    _counter("winnow_judge_tokens_total", "Tokens of a remote judge by direction: input, output.", "judge", "direction"),
+    _counter("winnow_judge_cost_usd_total", "Cost of a remote judge in US dollars.", "judge"),
+    _counter("winnow_runtime_events_total", "What agent runtimes reported, by kind.", "kind"),
+    _counter("winnow_alerts_total", "Alerts by kind.", "kind"),
+    _counter("winnow_http_requests_total", "HTTP requests by method, route template and status.", "method", "route", "status"),
+    _gauge(
+        "winnow_poll_age_seconds", "Seconds since the consumer last polled or finished a batch.", "service", "topic",
+        remedy="Grows without bound: the consumer hangs (aiokafka#1154); the liveness check ends the process.",
+    ),
+    _gauge("winnow_commit_age_seconds", "Seconds since a batch was last acknowledged (or the consumer started).", "service", "topic"),
+    _gauge("winnow_assigned_partitions", "Partitions that this consumer holds.", "service", "topic"),
+    _gauge(
+        "winnow_consumer_lag_records", "Records that wait in a topic for a consumer group.", "service", "topic",
+        remedy="Grows: add processes, up to the number of partitions.",
+    ),
+    _gauge(
+        "winnow_consumption_halted", "1 while consumption is stopped because this service's own errors pile up.", "service", "topic",
+        remedy="A bad deploy: nothing is lost; roll back, and consumption goes on where it stopped.",
+    ),
+    _gauge(
+        "winnow_schema_too_new", "1 while an event of a newer major version stands at the head of a partition.", "service", "topic",
+        remedy="Deploy a service that reads it; consumption goes on by itself.",
+    ),
+    _gauge("winnow_outbox_depth", "Unsent outbox rows.", "service"),
+    _gauge(
+        "winnow_outbox_oldest_age_seconds", "Age of the oldest unsent outbox row in seconds.", "service",
+        remedy="Grows: the broker is away, or no relay runs.",
+    ),
+    _gauge(
+        "winnow_event_loop_lag_seconds", "How late the event loop woke at the last look, in seconds.", "service",
+        remedy="Above 1: something blocks the loop, and heartbeats are in danger; take a stack dump (`SIGUSR1`).",
+    ),
+    _gauge("winnow_fleets_held", "Fleets whose enforcement is held.", remedy="`winnow fleet show` says why; `winnow fleet release` ends a hold."),
+    _gauge("winnow_build_info", "Always 1; the label is the version.", "version"),
+    _histogram("winnow_handler_seconds", "Seconds of one handler call.", "service", "topic"),
+    _histogram("winnow_batch_records", "Records of a batch.", "service", "topic", buckets=COUNT_BUCKETS),
+    _histogram("winnow_record_bytes", "Bytes of consumed records.", "topic", buckets=SIZE_BUCKETS),
+    _histogram("winnow_stage_latency_seconds", "Seconds from a record's timestamp to the end of its batch.", "service", "topic"),
+    _histogram("winnow_boundary_seconds", "Seconds from the reception of a boundary to its commitment, by outcome.", "outcome"),
+    _histogram("winnow_judge_score", "Scores of entries, after caps.", "judge", buckets=SCORE_BUCKETS),
+    _histogram("winnow_judge_seconds", "Seconds of one judge answer.", "judge"),
+    _histogram("winnow_http_request_seconds", "Seconds of an HTTP request by route template.", "route"),
+)  # fmt: skip
+
+METRICS: Mapping[MetricName, Metric] = {metric.name: metric for metric in _ALL}

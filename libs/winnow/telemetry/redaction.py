@@ -1,0 +1,109 @@
+"""What must not leave the process in a log line or an error text: secrets, and the content of summaries and messages."""
+
+import re
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
+
+from winnow.contracts.envelope import explain
+from winnow.contracts.errors import WinnowError
+
+MASK: Final = "***"
+#: Characters of one logged value. A log line is read by people; what is longer is content.
+MAX_TEXT_CHARS: Final = 500
+#: Characters of a logged traceback.
+MAX_TRACEBACK_CHARS: Final = 16_000
+#: Names of fields whose value is a secret, whatever it looks like.
+_SECRET_NAME = re.compile(
+    r"passw|secret|token|api_?key|authori[sz]ation|credential|private_?key|cookie|\bdsn\b|_dsn$|database_url", re.IGNORECASE
+)
+#: Names that hold one of the words above and count things: an operator needs them.
+_HARMLESS = frozenset({"tokens", "tokens_before", "tokens_after", "input_tokens", "output_tokens"})
+#: Passwords inside URLs, Winnow's own API keys, bearer headers and keys of known providers. No nested repetition: linear.
+_SECRETS_INSIDE = (
+    (re.compile(r"(?P<head>[a-zA-Z][a-zA-Z0-9+.-]{0,30}://[^:/?#\s@]{0,200}):[^@/\s]{1,500}@"), r"\g<head>:***@"),
+    (re.compile(r"\bwnw_[A-Za-z0-9_-]{6,}"), "wnw_***"),
+    (re.compile(r"(?i)\b(?P<head>bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), r"\g<head> ***"),
+    (re.compile(r"\bsk-[A-Za-z0-9_-]{8,}"), "sk-***"),
+    (re.compile(r"(?i)\b(?P<head>password|passwd|pwd|secret|api_key)\s?=\s?[^\s&;,'\"]{1,500}"), r"\g<head>=***"),
+)
+#: Where a driver's message begins to quote values: statements and parameters (SQLAlchemy), row details (PostgreSQL).
+_QUOTES_VALUES = ("[SQL:", "[parameters:", "DETAIL:", "CONTEXT:", "input_value=")
+
+
+def printable(text: str, most: int = MAX_TEXT_CHARS) -> str:
+    """`text` cut to `most` characters, control characters and lone surrogates escaped: safe for a terminal, a log line and a header."""
+    cut = text if len(text) <= most else text[:most] + f"… ({len(text)} characters)"
+    if cut.isprintable():
+        return cut
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape", "backslashreplace").decode() for c in cut)
+
+
+def mask_text(text: str) -> str:
+    """`text` without the secrets that can be told by their form."""
+    for pattern, replacement in _SECRETS_INSIDE:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def mask(name: str, value: Any, depth: int = 0) -> Any:  # noqa: ANN401  log fields are anything
+    """`value` as it may stand in the log field `name`: secrets masked, long texts cut, models reduced to their type."""
+    if name not in _HARMLESS and _SECRET_NAME.search(name[:100]):
+        return MASK if value is not None else None
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, SecretStr | SecretBytes):
+        return MASK
+    if isinstance(value, bytes | bytearray | memoryview):
+        return f"<{len(value)} bytes>"
+    if isinstance(value, BaseModel):  # an event holds content
+        return f"<{type(value).__name__}>"
+    if isinstance(value, BaseException):
+        return describe(value)
+    if isinstance(value, Mapping) and depth < 3:  # noqa: PLR2004  deeper structures are content, not log fields
+        return {str(k)[:100]: mask(str(k)[:100], v, depth + 1) for k, v in list(value.items())[:50]}
+    if isinstance(value, list | tuple | set | frozenset) and depth < 3:  # noqa: PLR2004  the same
+        return [mask(name, item, depth + 1) for item in list(value)[:50]]
+    return mask_text(printable(str(value)))
+
+
+def describe(exc: BaseException, most: int = MAX_TEXT_CHARS) -> str:
+    """One line on an error for the log: type and message, without secrets and without the values that drivers quote."""
+    if isinstance(exc, ValidationError):
+        text = explain(exc)
+    else:
+        text = str(exc)
+        for mark in _QUOTES_VALUES:
+            text = text.partition(mark)[0]
+    line = " ".join(printable(text, most).split())
+    return mask_text(f"{type(exc).__name__}: {line}" if line else type(exc).__name__)
+
+
+def describe_without_content(exc: BaseException, most: int = MAX_TEXT_CHARS) -> str:
+    """One line on an error for a dead letter: our own errors by their text, others by type and place, for their text may quote content."""
+    if isinstance(exc, WinnowError | ValidationError):
+        return describe(exc, most)
+    frames = traceback.extract_tb(exc.__traceback__)
+    if not frames:
+        return type(exc).__name__
+    last = frames[-1]
+    return f"{type(exc).__name__} at {Path(last.filename).name}:{last.lineno} in {last.name}"
+
+
+def format_exception(exc: BaseException) -> str:
+    """The traceback of `exc` and its causes, with described messages and without local values."""
+    parts: list[str] = []
+    seen: set[int] = set()
+    current: BaseException | None = exc
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        frames = traceback.extract_tb(current.__traceback__)
+        lines = [f'  File "{f.filename}", line {f.lineno}, in {f.name}\n    {f.line}' for f in frames[-30:]]
+        parts.append("\n".join([*lines, describe(current)]))
+        if isinstance(current, BaseExceptionGroup):
+            parts.extend(describe(inner) for inner in current.exceptions[:10])
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+    return mask_text("\n\ncaused by\n".join(parts)[:MAX_TRACEBACK_CHARS])

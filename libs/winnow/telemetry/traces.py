@@ -1,0 +1,93 @@
+"""Traces: exported over OTLP/HTTP only where an endpoint is set; without one, trace parents still pass through every stage."""
+
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.trace import NoOpTracer, Tracer
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from winnow.telemetry.settings import TelemetrySettings
+
+#: Bytes of a trace header that is read; the specification needs 512, and a longer one is an attack or a mistake.
+MAX_HEADER_BYTES = 1024
+_HEADERS = ("traceparent", "tracestate")
+
+
+def package_version() -> str:
+    """Version of the installed distribution, `0` in a bare checkout."""
+    try:
+        return version("winnow-compaction")
+    except PackageNotFoundError:
+        return "0"
+
+
+class Traces:
+    """The tracer of one service, and W3C trace context as headers. Nothing global is read or set."""
+
+    def __init__(self, tracer: Tracer | None = None, provider: TracerProvider | None = None) -> None:
+        self.tracer: Tracer = tracer or NoOpTracer()
+        self._provider = provider
+        self._propagator = TraceContextTextMapPropagator()
+
+    def __repr__(self) -> str:
+        return f"<Traces(exporting={self.recording})>"
+
+    @property
+    def recording(self) -> bool:
+        """Spans are made; without, only trace parents are passed on."""
+        return not isinstance(self.tracer, NoOpTracer)
+
+    def extract(self, headers: Iterable[tuple[str, bytes | None]]) -> Context:
+        """The remote context of a record; empty where it has none or a broken one (a broken trace never costs an event)."""
+        carrier: dict[str, str] = {}
+        for name, value in headers:
+            if name in _HEADERS and value is not None and len(value) <= MAX_HEADER_BYTES and name not in carrier:
+                carrier[name] = value.decode("ascii", "replace")
+        return self.from_carrier(carrier)
+
+    def from_carrier(self, carrier: Mapping[str, str]) -> Context:
+        """The remote context of text headers, from an empty one: nothing of the caller's own context leaks in."""
+        if "traceparent" not in carrier:
+            return Context()
+        return self._propagator.extract(carrier, context=Context())
+
+    def inject(self, context: Context | None) -> list[tuple[str, bytes]]:
+        """Headers that carry `context`; none where it holds no valid span."""
+        if context is None:
+            return []
+        carrier: dict[str, str] = {}
+        self._propagator.inject(carrier, context=context)
+        return [(name, value.encode()) for name, value in carrier.items()]
+
+    def traceparent(self, context: Context | None) -> str | None:
+        """The `traceparent` of a context, for rows that outlive the process."""
+        return next((value.decode() for name, value in self.inject(context) if name == "traceparent"), None)
+
+    def close(self) -> None:
+        """Flush and stop the exporter; blocks for at most its time-out."""
+        if self._provider is not None:
+            self._provider.shutdown()
+
+
+def open_traces(settings: TelemetrySettings, service: str, exporter: SpanExporter | None = None) -> Traces:
+    """Traces of a service as set: with an endpoint (or an exporter) spans are sampled and sent, else passed through."""
+    if exporter is None:
+        if settings.otlp_endpoint is None:
+            return Traces()
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  slow, and most have no collector
+
+        exporter = OTLPSpanExporter(endpoint=settings.otlp_endpoint.rstrip("/") + "/v1/traces", timeout=settings.otlp_timeout_s)
+    provider = TracerProvider(
+        resource=Resource.create(
+            {"service.name": f"winnow-{service}", "service.namespace": "winnow", "service.version": package_version()}
+        ),
+        sampler=ParentBased(TraceIdRatioBased(settings.otlp_sample_ratio)),
+        shutdown_on_exit=False,
+    )
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    return Traces(provider.get_tracer("winnow", package_version()), provider)
