@@ -1,0 +1,311 @@
+"""The committed topic as one runtime reads it: assigned by hand, without a group, from where it was before the candidate went out.
+
+A group would give each partition to one member only and would begin where its last commit was; a runtime wants the answers to its own
+boundaries and nothing else. So one consumer serves all compactions of a process, on just the partitions that their runs hash to.
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple, Protocol
+from uuid import UUID
+
+from aiokafka.partitioner import murmur2
+from aiokafka.structs import ConsumerRecord, TopicPartition
+
+from winnow.client.backoff import Backoff
+from winnow.contracts import ids
+from winnow.contracts.envelope import Envelope, Invalid, check_type, decode, read_headers
+from winnow.contracts.errors import SchemaTooNew, WinnowError
+from winnow.contracts.events import Candidate, Committed
+from winnow.contracts.topics import COMMITTED
+
+log = logging.getLogger("winnow.client")
+
+#: Milliseconds that one poll waits. Bounds how late a closed client notices; records wake it at once.
+POLL_MS = 200
+#: Milliseconds that the broker may hold a fetch. A request for offsets on the same connection waits behind it.
+FETCH_WAIT_MS = 100
+#: Seconds between checks that the consumer keeps up with the broker's log, while somebody waits.
+CHECK_S = 1.0
+#: Seconds that such a check may take before the connection counts as broken.
+CHECK_TIMEOUT_S = 3.0
+#: Checks in a row that see records which do not arrive. aiokafka's fetcher can stand still after a broker restart without a sign
+#: (aiokafka#1154); it is built anew then.
+STALLED_CHECKS = 3
+#: Seconds that a partition stays assigned after its last compaction. A new assignment costs two requests, an idle one ten a second.
+IDLE_S = 60.0
+
+
+class Consumer(Protocol):
+    """What the feed needs of `aiokafka.AIOKafkaConsumer`, with its names and meanings."""
+
+    async def start(self) -> None:
+        """Connect; raise where no broker answers."""
+
+    async def stop(self) -> None:
+        """Disconnect."""
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        """Replace the assignment; positions are lost."""
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Fetch from `offset` next."""
+
+    async def getmany(self, *, timeout_ms: int, max_records: int | None = None) -> dict[TopicPartition, list[ConsumerRecord[bytes, bytes]]]:
+        """Records that have arrived, or after `timeout_ms` none."""
+
+    async def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset after the last record of each partition."""
+
+    async def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset of the first record of each partition."""
+
+
+def partition_of(key: str, partitions: int) -> int:
+    """The partition that aiokafka, as every Java client, gives a record with this key. librdkafka's default differs."""
+    return int(murmur2(key.encode()) & 0x7FFFFFFF) % partitions
+
+
+class Ticket(NamedTuple):
+    """What a compaction waits for."""
+
+    boundary_id: UUID
+    request_sha256: str
+
+
+class Waiting:
+    """One compaction that waits for its answer."""
+
+    def __init__(self, candidate: Candidate, request_sha256: str, partition: int) -> None:
+        """`partition` is where the answer will appear."""
+        self.ticket = Ticket(candidate.boundary_id, request_sha256)
+        self.event_id = str(ids.event_id(candidate.fleet, candidate.boundary_id, COMMITTED.event_type))
+        self.key = candidate.key.encode()
+        self.partition = partition
+        #: The answer, or the body of a claim check that stands for it.
+        self.answer: asyncio.Future[Committed | bytes] = asyncio.get_running_loop().create_future()
+        #: Set when an answer may have been lost: the log began anew, or the connection broke. The candidate is then published again.
+        self.doubt = asyncio.Event()
+
+
+class Feed:
+    """Reads the committed topic in the background, for all compactions that wait."""
+
+    def __init__(self, topic: str, connect: Callable[[], Consumer], *, backoff: Backoff | None = None) -> None:
+        """`connect` makes a consumer that is not yet started; it is called again whenever the last one broke."""
+        self._topic = topic
+        self._connect = connect
+        self._backoff = backoff or Backoff(first_s=0.2, most_s=2.0)
+        self._consumer: Consumer | None = None
+        self._next: dict[int, int] = {}
+        self._left_at: dict[int, float] = {}
+        self._waiting: defaultdict[int, set[Waiting]] = defaultdict(set)
+        self._assigning = asyncio.Lock()
+        self._up = asyncio.Event()
+        self._work = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+        #: Consumers built so far; above 1 the connection broke.
+        self.built = 0
+
+    def __repr__(self) -> str:
+        """Counts, no content."""
+        return (
+            f"<Feed({self._topic}, partitions={sorted(self._next)}, waiting={sum(map(len, self._waiting.values()))}, built={self.built})>"
+        )
+
+    @property
+    def connected(self) -> bool:
+        """There is a consumer that answered lately."""
+        return self._up.is_set()
+
+    @contextlib.asynccontextmanager
+    async def wait_for(self, candidate: Candidate, request_sha256: str, partition: int) -> AsyncIterator[Waiting]:
+        """Read `partition` from its present end on, and hand what answers `candidate` to the yielded `Waiting`.
+
+        The partition is positioned before this yields: what is published afterwards is not missed. Waits for a broker as long as it takes;
+        the caller sets the limit.
+        """
+        waiting = Waiting(candidate, request_sha256, partition)
+        self._waiting[partition].add(waiting)
+        try:
+            await self._position(partition)
+            yield waiting
+        finally:
+            self._waiting[partition].discard(waiting)
+            self._left_at[partition] = asyncio.get_running_loop().time()
+            waiting.answer.cancel()
+
+    async def close(self) -> None:
+        """Stop reading."""
+        self._closed = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._disconnect()
+
+    async def _position(self, partition: int) -> None:
+        """Assign a partition at its end, unless it is read already."""
+        while partition not in self._next:
+            self._ensure_running()
+            await self._up.wait()
+            async with self._assigning:
+                consumer = self._consumer
+                if partition in self._next or consumer is None:
+                    continue
+                where = TopicPartition(self._topic, partition)
+                try:
+                    async with asyncio.timeout(CHECK_TIMEOUT_S):
+                        end = (await consumer.end_offsets([where]))[where]
+                except Exception as exc:  # noqa: BLE001  whatever the client raises, the reader connects anew
+                    self._broken(exc)
+                    await asyncio.sleep(self._backoff.first_s)
+                    continue
+                if self._consumer is consumer:
+                    self._next[partition] = end
+                    self._assign(consumer)
+
+    def _assign(self, consumer: Consumer) -> None:
+        """Assign all partitions of interest at their positions: `assign` forgets them.
+
+        No await stands between a poll's return and the positions that it moves, so a change here never goes back behind a delivered record.
+        """
+        consumer.assign([TopicPartition(self._topic, p) for p in self._next])
+        for partition, offset in self._next.items():
+            consumer.seek(TopicPartition(self._topic, partition), offset)
+        self._work.set()
+
+    def _ensure_running(self) -> None:
+        """The reader runs; should it ever have ended, it begins anew and says so."""
+        if self._closed:
+            msg = "the client is closed"
+            raise WinnowError(msg)
+        if self._task is None or self._task.done():
+            if self._task is not None:
+                log.error("feed_died", extra={"error": repr(self._task)})
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="winnow-feed")
+
+    async def _run(self) -> None:
+        attempt = 0
+        while True:
+            try:
+                await self._read()
+            except Exception as exc:  # noqa: BLE001  a broker may fail in any way; an agent must get its answers once it is back
+                attempt = 1 if self._up.is_set() else attempt + 1
+                self._broken(exc)
+            await self._disconnect()
+            await asyncio.sleep(self._backoff.delay(attempt, random.random()))  # noqa: S311  jitter, not a secret
+
+    def _broken(self, exc: BaseException) -> None:
+        """Note a broken connection; everybody who waits publishes again once it is back."""
+        if self._up.is_set():
+            log.warning("feed_broken", extra={"error": type(exc).__name__})
+        self._up.clear()
+        self._work.set()
+        self._doubt(self._next)
+
+    def _doubt(self, partitions: Any) -> None:  # noqa: ANN401  any iterable of partition numbers
+        for partition in list(partitions):
+            for waiting in self._waiting.get(partition, ()):
+                waiting.doubt.set()
+
+    async def _disconnect(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        self._up.clear()
+        if consumer is not None:
+            with contextlib.suppress(Exception):  # it is being thrown away
+                async with asyncio.timeout(CHECK_TIMEOUT_S):
+                    await consumer.stop()
+
+    async def _read(self) -> None:
+        """Connect and read until something breaks."""
+        consumer = self._consumer = self._connect()
+        self.built += 1
+        await consumer.start()
+        if self._next:
+            await self._check(consumer, moved=set(), stalled={})
+            self._assign(consumer)
+        self._up.set()
+        clock = asyncio.get_running_loop().time
+        checked, moved, stalled = clock(), set[int](), dict[int, int]()
+        while self._up.is_set():
+            if not self._next:
+                self._work.clear()
+                await self._work.wait()
+                continue
+            batches = await consumer.getmany(timeout_ms=POLL_MS)
+            for where, records in batches.items():
+                if where.partition in self._next:
+                    self._next[where.partition] = records[-1].offset + 1
+                    moved.add(where.partition)
+                    for record in records:
+                        self._offer(where.partition, record)
+            if clock() - checked >= CHECK_S:
+                self._leave_idle(consumer, clock())
+                if any(self._waiting.values()):
+                    await self._check(consumer, moved, stalled)
+                checked, moved = clock(), set()
+        msg = "the consumer was found broken"
+        raise WinnowError(msg)
+
+    def _leave_idle(self, consumer: Consumer, now: float) -> None:
+        """Let go of partitions that nobody waits on any more."""
+        idle = [p for p in self._next if not self._waiting.get(p) and now - self._left_at.get(p, now) > IDLE_S]
+        for partition in idle:
+            del self._next[partition]
+            self._waiting.pop(partition, None)
+            self._left_at.pop(partition, None)
+        if idle:
+            self._assign(consumer)
+
+    async def _check(self, consumer: Consumer, moved: set[int], stalled: dict[int, int]) -> None:
+        """Compare our positions with the broker's log: it may have begun anew (a memory broker), or our fetcher may stand still."""
+        wanted = {TopicPartition(self._topic, p): p for p in self._next}
+        if not wanted:
+            return
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            ends = await consumer.end_offsets(list(wanted))
+        for where, partition in wanted.items():
+            ours = self._next.get(partition)
+            if ours is None:
+                continue
+            if ends[where] < ours:
+                async with asyncio.timeout(CHECK_TIMEOUT_S):
+                    self._next[partition] = (await consumer.beginning_offsets([where]))[where]
+                log.warning("log_began_anew", extra={"partition": partition})
+                self._assign(consumer)
+                self._doubt([partition])
+            stalled[partition] = stalled.get(partition, 0) + 1 if ends[where] > ours and partition not in moved else 0
+            if stalled[partition] >= STALLED_CHECKS:
+                msg = f"records of partition {partition} do not arrive"
+                raise WinnowError(msg)
+
+    def _offer(self, partition: int, record: ConsumerRecord[bytes, bytes]) -> None:
+        """Give a record to those who wait for it. A record that cannot be read is somebody else's, or another version's: it is skipped."""
+        candidates = [w for w in self._waiting.get(partition, ()) if w.key == record.key and not w.answer.done()]
+        if not candidates:
+            return
+        try:
+            envelope = read_headers(record.headers)
+            check_type(COMMITTED, envelope)
+            answer = self._answer(envelope, record.value)
+        except (Invalid, SchemaTooNew) as exc:
+            log.warning("answer_unreadable", extra={"partition": partition, "offset": record.offset, "error": str(exc)})
+            return
+        for waiting in candidates:
+            if isinstance(answer, Committed):
+                if waiting.ticket == Ticket(answer.boundary_id, answer.request_sha256):
+                    waiting.answer.set_result(answer)
+            elif waiting.event_id == envelope.id:  # only its headers say whose it is
+                waiting.answer.set_result(answer)
+
+    @staticmethod
+    def _answer(envelope: Envelope, value: bytes | None) -> Committed | bytes:
+        """The event, or the bytes of the claim check that stands for it."""
+        if envelope.claim:
+            return value or b""
+        return decode(Committed, value)

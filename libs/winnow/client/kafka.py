@@ -1,0 +1,268 @@
+"""The way to Winnow over Kafka, for runtimes that all belong to one tenant."""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+
+from winnow.client.api import BoundaryPage, BoundaryView
+from winnow.client.feed import FETCH_WAIT_MS, Feed, Waiting, partition_of
+from winnow.client.http import HttpTransport, claimed
+from winnow.client.result import Because, Unheard
+from winnow.client.transport import Report
+from winnow.contracts import ids, limits
+from winnow.contracts.deadline import Deadline
+from winnow.contracts.envelope import Invalid, decode, decode_claim, encode, headers_for
+from winnow.contracts.errors import Permanent, Retryable, TooLarge
+from winnow.contracts.events import Candidate, Committed, RuntimeEvent, sha256
+from winnow.contracts.topics import CANDIDATE, COMMITTED, OBSERVATION, RUNTIME, Topic
+
+#: Seconds between two tries to reach a broker.
+RECONNECT_S = 0.3
+#: Failed sends in a row after which the producer is thrown away: its sender task can die for good.
+SUSPECT_FAILURES = 3
+#: Part of the remaining time after which a candidate without an answer is published once more: a lost answer then still comes in time.
+RESUBMIT_AFTER = 0.5
+
+
+class KafkaTransport:
+    """Talks to Winnow's topics directly. Originals, and candidates above 8 MiB, need a gateway besides."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        *,
+        topic_prefix: str = "",
+        gateway_url: str | None = None,
+        api_key: str | None = None,
+        source: str = "winnow-client",
+        idempotence: bool = False,
+        compression: str | None = "zstd",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`bootstrap_servers` is `host:port[,host:port...]`; `source` names this runtime in event headers.
+
+        `options` go to both aiokafka clients: `security_protocol`, `ssl_context`, `sasl_mechanism` and the like. Off by default,
+        `idempotence` is not needed: a repetition of a boundary or report is stored once by its id, and the embedded broker lacks it.
+        """
+        self._servers = [server.strip() for server in bootstrap_servers.split(",") if server.strip()]
+        self._prefix = topic_prefix
+        self._gateway = HttpTransport(gateway_url, api_key or "") if gateway_url else None
+        self._source = source
+        self._idempotence = idempotence
+        self._compression = compression
+        self._options = dict(options or {})
+        if str(self._options.get("security_protocol", "")).endswith("SSL"):
+            self._options.setdefault("ssl_context", ssl.create_default_context())
+        self._producer: AIOKafkaProducer | None = None
+        self._connecting = asyncio.Lock()
+        self._failures = 0
+        self._feed: Feed | None = None
+        self._started = False
+
+    def __repr__(self) -> str:
+        """Where it goes, without secrets."""
+        return f"<KafkaTransport({','.join(self._servers)}, prefix={self._prefix!r}, feed={self._feed!r})>"
+
+    async def start(self) -> None:
+        """Make ready; connects with the first call, so that an absent broker delays nobody's start."""
+        self._feed = Feed(self._prefix + COMMITTED.name, self._consumer)
+        self._started = True
+        if self._gateway is not None:
+            await self._gateway.start()
+
+    async def close(self) -> None:
+        """Close producer, consumer and gateway."""
+        self._started = False
+        if self._feed is not None:
+            await self._feed.close()
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            # stop() waits for unsent batches, for ever where the broker is gone (aiokafka#659)
+            await _within(5.0, producer.stop())
+        if self._gateway is not None:
+            await self._gateway.close()
+
+    async def ask(self, candidate: Candidate, request_sha256: str, deadline: Deadline, traceparent: str | None) -> Committed:
+        """Position the reader, publish, wait for the answer; publish once more where an answer may have been lost."""
+        feed = self._feed
+        if feed is None or not self._started:
+            raise Unheard(Because.CLOSED)
+        published = False
+        try:
+            async with asyncio.timeout(deadline.remaining()):
+                key = candidate.key
+                body = await self._body(candidate, deadline)
+                partition = partition_of(key, await self._partitions(COMMITTED))
+                event_id = str(ids.event_id(candidate.fleet, candidate.boundary_id, CANDIDATE.event_type))
+                async with feed.wait_for(candidate, request_sha256, partition) as waiting:
+                    while True:
+                        waiting.doubt.clear()
+                        await self._publish_patiently(CANDIDATE, key, body, event_id, traceparent)
+                        limit = None if published else deadline.remaining() * RESUBMIT_AFTER
+                        published = True
+                        answer = await self._answer(waiting, limit)
+                        if answer is not None:
+                            return await self._resolved(answer, candidate, deadline)
+        except TimeoutError:
+            raise Unheard(Because.DEADLINE if published and feed.connected else Because.UNREACHABLE) from None
+        except TooLarge as exc:
+            raise Unheard(Because.TOO_LARGE) from exc
+
+    async def report(self, event: Report) -> None:
+        """Publish an event."""
+        topic = RUNTIME if isinstance(event, RuntimeEvent) else OBSERVATION
+        try:
+            body = encode(topic, event)
+        except TooLarge as exc:
+            raise Permanent(str(exc), reason=exc.reason) from exc
+        await self._publish(topic, event.key, body, str(event.event_id), None)
+
+    async def original(self, handle: str, deadline: Deadline) -> bytes:
+        """The exact bytes of an original, through the gateway."""
+        return await self._through().original(handle, deadline)
+
+    async def boundary(self, boundary_id: UUID, deadline: Deadline) -> BoundaryView:
+        """One boundary, through the gateway."""
+        return await self._through().boundary(boundary_id, deadline)
+
+    async def history(self, run: str, cursor: str | None, deadline: Deadline) -> BoundaryPage:
+        """One page of a run's boundaries, through the gateway."""
+        return await self._through().history(run, cursor, deadline)
+
+    def _through(self) -> HttpTransport:
+        if self._gateway is None:
+            raise Unheard(Because.NO_GATEWAY, "give KafkaTransport a gateway_url and an api_key: originals and history are read over HTTP")
+        return self._gateway
+
+    async def _body(self, candidate: Candidate, deadline: Deadline) -> bytes:
+        """The candidate's bytes; above the topic's limit with its messages stored at the gateway."""
+        try:
+            return encode(CANDIDATE, candidate)
+        except TooLarge:
+            return encode(CANDIDATE, await claimed(candidate, self._through(), deadline))
+
+    @staticmethod
+    async def _answer(waiting: Waiting, limit: float | None) -> Committed | bytes | None:
+        """The answer, or None where the candidate should be published again: `limit` seconds are over, or an answer may be lost."""
+        doubt: asyncio.Future[Any] = asyncio.ensure_future(waiting.doubt.wait())
+        answer: asyncio.Future[Any] = waiting.answer
+        try:
+            await asyncio.wait({answer, doubt}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            doubt.cancel()
+        return waiting.answer.result() if waiting.answer.done() else None
+
+    async def _resolved(self, answer: Committed | bytes, candidate: Candidate, deadline: Deadline) -> Committed:
+        """The committed event, fetched by its claim check where it was too large for the topic."""
+        if isinstance(answer, Committed):
+            return answer
+        try:
+            claim = decode_claim(answer)
+            if claim.fleet != candidate.fleet:
+                raise Unheard(Because.INVALID_ANSWER, "the claim check belongs to another fleet")
+            content = await self._through().original(claim.handle, deadline)
+            if sha256(content) != claim.sha256:
+                raise Unheard(Because.HASH_MISMATCH)
+            return decode(Committed, content)
+        except Invalid as exc:
+            raise Unheard(Because.INVALID_ANSWER, str(exc)) from exc
+        except Retryable as exc:
+            raise Unheard(Because.UNREACHABLE) from exc
+
+    async def _publish_patiently(self, topic: Topic, key: str, body: bytes, event_id: str, traceparent: str | None) -> None:
+        """Publish one record, as often as it takes; the caller sets the limit."""
+        while True:
+            try:
+                return await self._publish(topic, key, body, event_id, traceparent)
+            except Retryable:
+                await asyncio.sleep(RECONNECT_S)
+
+    async def _publish(self, topic: Topic, key: str, body: bytes, event_id: str, traceparent: str | None) -> None:
+        """Publish one record and wait until the broker has it. Raise `Retryable`, or `TooLarge` where the broker's own limit is lower."""
+        headers = headers_for(topic, event_id=event_id, source=self._source, subject=key, time=datetime.now(UTC))
+        if traceparent is not None:
+            headers.append(("traceparent", traceparent.encode()))
+        producer = await self._connected()
+        try:
+            await producer.send_and_wait(self._prefix + topic.name, body, key=key.encode(), headers=headers)
+        except MessageSizeTooLargeError as exc:
+            raise TooLarge from exc
+        except KafkaError as exc:
+            if self._forget(producer):
+                await _within(1.0, producer.stop())
+            msg = f"{topic.name} cannot be written ({type(exc).__name__})"
+            raise Retryable(msg) from exc
+        self._failures = 0
+
+    def _forget(self, producer: AIOKafkaProducer) -> bool:
+        """Count a failed send; after several in a row let go of the producer and tell so."""
+        self._failures += 1
+        if self._failures < SUSPECT_FAILURES or self._producer is not producer:
+            return False
+        self._producer, self._failures = None, 0
+        return True
+
+    async def _partitions(self, topic: Topic) -> int:
+        """How many partitions a topic has. Waits for the broker and the topic as long as the caller lets it."""
+        while True:
+            producer = await self._connected()
+            try:
+                return len(await producer.partitions_for(self._prefix + topic.name))
+            except KafkaError:
+                await asyncio.sleep(RECONNECT_S)
+
+    async def _connected(self) -> AIOKafkaProducer:
+        """The producer, started with the first use. Waits for a broker as long as the caller lets it."""
+        async with self._connecting:
+            while self._producer is None:
+                if not self._started:
+                    raise Unheard(Because.CLOSED)
+                producer = AIOKafkaProducer(
+                    bootstrap_servers=self._servers,
+                    client_id=self._source,
+                    acks="all",
+                    enable_idempotence=self._idempotence,
+                    max_request_size=limits.CANDIDATE_RECORD_BYTES,
+                    compression_type=self._compression,
+                    **self._options,
+                )
+                try:
+                    await producer.start()
+                except KafkaError:
+                    await _within(5.0, producer.stop())
+                    await asyncio.sleep(RECONNECT_S)
+                except BaseException:
+                    await _within(5.0, producer.stop())
+                    raise
+                else:
+                    self._producer = producer
+            return self._producer
+
+    def _consumer(self) -> AIOKafkaConsumer:
+        """A consumer without group and topics; the feed assigns what it needs."""
+        return AIOKafkaConsumer(
+            bootstrap_servers=self._servers,
+            client_id=self._source,
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",  # only met when the log began anew: then all of it is new
+            isolation_level="read_committed",
+            fetch_max_wait_ms=FETCH_WAIT_MS,
+            max_partition_fetch_bytes=2 * COMMITTED.max_record_bytes,  # a record above it would be skipped for good (aiokafka#1173)
+            **self._options,
+        )
+
+
+async def _within(seconds: float, work: Any) -> None:  # noqa: ANN401  a coroutine of a library without annotations
+    """Let a clean-up take `seconds`; what it raises or does not finish no longer matters."""
+    try:
+        async with asyncio.timeout(seconds):
+            await work
+    except (KafkaError, TimeoutError, OSError):
+        return
