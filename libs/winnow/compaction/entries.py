@@ -1,0 +1,188 @@
+"""From blocks to entries and segments: what counts as an entry, its number, bytes, identity and pins."""
+
+import hashlib
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from winnow.compaction.blocks import Block
+from winnow.compaction.lines import INVISIBLE, quotes_truncation
+from winnow.compaction.placeholders import MAX_PLACEHOLDER, is_placeholder
+from winnow.compaction.profiles.openclaw import HEADINGS
+from winnow.compaction.profiles.profile import Profile
+from winnow.compaction.sections import normal
+from winnow.contracts.vocabulary import Rules, SegmentKind
+from winnow.compaction.segments import Entry, Segment
+
+#: Pins that are looked for. A host audits at most 12; without a limit pins times entries would be anyone's to choose.
+MAX_PINS: Final = 64
+#: Occurrences of a pin in one entry that are checked for word boundaries; an entry with more of them is pinned unread.
+_MAX_OCCURRENCES: Final = 32
+#: Characters of a paragraph that are compared with phrases.
+_PHRASE: Final = 64
+_CANONICAL: Final = frozenset(heading.lower() for heading in HEADINGS)
+_OPENINGS: Final = ("here is", "here's", "here are", "below is", "sure", "okay", "certainly", "i'll summarize", "this is a summary")
+_CLOSINGS: Final = (
+    "let me know",
+    "please let me know",
+    "feel free",
+    "if you need",
+    "if you'd like",
+    "if you would like",
+    "would you like",
+    "shall i",
+    "is there anything",
+    "i hope this",
+)
+_HOLDERS: Final = frozenset({"bullet", "paragraph", "label", "bare"})
+
+
+def settle(blocks: list[Block], text: str, profile: Profile, rules: Rules, *, headless: bool) -> None:
+    """Give each block its final kind: placeholders, preamble and trailer are no entries; `published` knows bullets only."""
+    for block in blocks:
+        if block.kind is not SegmentKind.ENTRY:
+            continue
+        size = block.core_end - block.body_at
+        if size <= MAX_PLACEHOLDER and block.role in _HOLDERS and is_placeholder(text[block.body_at : block.core_end]):
+            block.kind = SegmentKind.PLACEHOLDER
+    if profile.preamble:
+        paragraphs = [block for block in blocks if block.kind not in {SegmentKind.BLANK, SegmentKind.HOST}]
+        if paragraphs and headless and len(paragraphs) > 1:
+            _demote(paragraphs[0], text, _OPENINGS)
+        if len(paragraphs) > 1:
+            _demote(paragraphs[-1], text, _CLOSINGS)
+    if rules is Rules.PUBLISHED:
+        for block in blocks:
+            published = block.role == "bullet" and _is_canonical(block.section)
+            if block.kind is SegmentKind.PINNED or (block.kind is SegmentKind.ENTRY and not published):
+                block.kind = SegmentKind.PROSE
+
+
+def _demote(block: Block, text: str, phrases: tuple[str, ...]) -> None:
+    if block.role == "paragraph" and block.kind is SegmentKind.ENTRY and block.parent is None:
+        start = text[block.body_at : block.body_at + _PHRASE].lstrip(INVISIBLE).lower().replace("’", "'")
+        if start.startswith(phrases):
+            block.kind = SegmentKind.PROSE
+
+
+def _is_canonical(section: str) -> bool:
+    return any(normal(title) in _CANONICAL for title in section.split(" / "))
+
+
+def number(blocks: list[Block]) -> list[Block]:
+    """Number the entries from 1 in the order of the summary, and return them."""
+    found = [block for block in blocks if block.kind is SegmentKind.ENTRY]
+    for n, block in enumerate(found, 1):
+        block.n = n
+    return found
+
+
+def _relative(block: Block | None) -> int | None:
+    """Return the number of the nearest ancestor that is an entry."""
+    while block is not None and not block.n:
+        block = block.parent
+    return block.n if block is not None else None
+
+
+class Identities:
+    """Keys of entries: sections are hashed once, occurrences counted by section and normalised text (T24)."""
+
+    def __init__(self) -> None:
+        self._sections: dict[str, "hashlib._Hash"] = {}
+        self._seen: dict[tuple[str, str], int] = {}
+
+    def of(self, section: str, text: str) -> tuple[int, str]:
+        """Return occurrence and key of the next entry with this section and text."""
+        folded = text if text.isascii() else unicodedata.normalize("NFKC", text)
+        folded = " ".join(folded.casefold().split())
+        occurrence = self._seen.get((section, folded), 0) + 1
+        self._seen[section, folded] = occurrence
+        base = self._sections.get(section)
+        if base is None:
+            base = self._sections[section] = hashlib.sha256(section.encode("utf-8", "surrogatepass") + b"\0")
+        digest = base.copy()
+        digest.update(f"{occurrence}\0{folded}".encode("utf-8", "surrogatepass"))
+        return occurrence, digest.hexdigest()[:32]
+
+
+def assemble(blocks: list[Block], text: str, pins: Sequence[str]) -> tuple[list[Segment], list[Entry]]:
+    """Build segments and entries of `blocks`, which cover `text` without gaps; the last entry may be cut by the end of the text."""
+    segments: list[Segment] = []
+    entries: list[Entry] = []
+    identities = Identities()
+    ascii_only = text.isascii()
+    marks = "truncated" in text
+    last = next((block for block in reversed(blocks) if block.kind is not SegmentKind.BLANK), None)
+    at = 0  # bytes
+    for block in blocks:
+        start, end = block.start, block.end
+        segment = text[start:end]
+        size = end - start if ascii_only else len(segment.encode("utf-8", "surrogatepass"))
+        if block.kind is not SegmentKind.ENTRY:
+            segments.append(Segment(kind=block.kind, text=text[start : block.core_end], entry=None))
+            if block.core_end < end:  # a bullet that turned out to be none leaves the blank lines to nobody
+                segments.append(Segment(kind=SegmentKind.BLANK, text=text[block.core_end : end], entry=None))
+        else:
+            segments.append(Segment(kind=SegmentKind.ENTRY, text=segment, entry=block.n))
+            own = text[start : block.core_end].lstrip(INVISIBLE).rstrip("\r\n")
+            occurrence, key = identities.of(block.section, own)
+            entries.append(
+                Entry(
+                    n=block.n,
+                    section=block.section,
+                    section_class=block.section_class,
+                    text=own,
+                    span=(at, at + size),
+                    parent=_relative(block.parent),
+                    lead_in=block.lead.n or None if block.lead is not None else None,
+                    pinned_by="host" if pins and any(holds(own, pin) for pin in pins) else None,
+                    truncated=block.truncated or (block is last and is_cut(segment)) or (marks and quotes_truncation(own)),
+                    occurrence=occurrence,
+                    key=key,
+                )
+            )
+        at += size
+    return segments, entries
+
+
+def usable_pins(pins: Sequence[str], text: str, warnings: list[str]) -> list[str]:
+    """Return the pins that occur in `text`, at most MAX_PINS; pure hex identifiers are compared in upper case, as hosts do."""
+    folded = text.upper()
+    found = [pin for pin in dict.fromkeys(pin.strip() for pin in pins) if pin and (pin in text or (_is_hex(pin) and pin.upper() in folded))]
+    if len(found) > MAX_PINS:
+        warnings.append("pins_capped")
+    return found[:MAX_PINS]
+
+
+def holds(text: str, pin: str) -> bool:
+    """Tell whether `pin` stands in `text` as a whole word or phrase."""
+    if _is_hex(pin):
+        text, pin = text.upper(), pin.upper()
+    at = text.find(pin)
+    for _ in range(_MAX_OCCURRENCES):
+        if at < 0:
+            return False
+        end = at + len(pin)
+        left = at == 0 or not (text[at - 1].isalnum() and pin[0].isalnum())
+        right = end == len(text) or not (text[end].isalnum() and pin[-1].isalnum())
+        if left and right:
+            return True
+        at = text.find(pin, at + 1)
+    return at >= 0
+
+
+def _is_hex(pin: str) -> bool:
+    return len(pin) >= 8 and not pin.strip("0123456789abcdefABCDEF")  # noqa: PLR2004 # the host's shortest hash
+
+
+def is_cut(segment: str) -> bool:
+    """Tell whether the last entry ends in the middle of something (T32): a token limit cuts anywhere, a writer does not."""
+    if segment.endswith(("\n", "\r")):
+        return False
+    tail = segment[-4096:].rstrip(INVISIBLE)  # characters; a bracket that was opened further back says nothing about the end
+    if tail.count("`") % 2 or tail.count("**") % 2:
+        return True
+    if tail.endswith((",", ";", ":", "(", "[", "{", "/", "\\", "=", "+", " -", "–", "—", "&", "…", "...")):
+        return True
+    word = tail[-12:].rsplit(" ", 1)[-1].lower()
+    return word in {"a", "an", "and", "as", "at", "because", "but", "by", "for", "from", "in", "is", "of", "or", "that", "the", "to", "was", "with"}
