@@ -1,6 +1,6 @@
 """The decision for each entry: keep iff score >= tau, pinned, or scaffold; whatever has no usable answer is kept."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from winnow.compaction.carry import Root
@@ -15,7 +15,8 @@ class Judged:
     """One entry with all that decides its fate."""
 
     n: int
-    parent: int | None
+    #: What stays while this entry is kept: the bullet it is nested under, the line that introduces its list.
+    above: tuple[int, ...]
     span: tuple[int, int]
     pinned_by: str | None
     score: float | None
@@ -38,7 +39,7 @@ def fates(entries: Sequence[Judged], *, tau: float, rules: Rules, judged: bool =
         return tuple(Fate(n=e.n, decision=Decision.KEPT, reason=DecisionReason.NOT_JUDGED) for e in entries)
     own = {e.n: _own(e, tau, rules) for e in entries}
     kept = {n for n, (decision, _) in own.items() if decision is Decision.KEPT}
-    for n in ancestors({e.n: e.parent for e in entries}, kept) - kept:
+    for n in scaffold({e.n: e.above for e in entries}, kept) - kept:
         own[n] = (Decision.KEPT, DecisionReason.SCAFFOLD)
     return tuple(Fate(n=e.n, decision=own[e.n][0], reason=own[e.n][1]) for e in entries)
 
@@ -57,14 +58,15 @@ def _own(entry: Judged, tau: float, rules: Rules) -> tuple[Decision, DecisionRea
     return (Decision.KEPT if entry.score >= tau else Decision.PRUNED), DecisionReason.SCORE
 
 
-def ancestors(parents: dict[int, int | None], kept: set[int]) -> set[int]:
-    """Every entry that a kept entry is nested under, at any depth."""
+def scaffold(above: Mapping[int, tuple[int, ...]], kept: Collection[int]) -> set[int]:
+    """Every entry that a kept one hangs on, at any depth."""
     found: set[int] = set()
-    for n in kept:
-        parent = parents.get(n)
-        while parent is not None and parent not in found:
-            found.add(parent)
-            parent = parents.get(parent)
+    waiting = list(kept)
+    while waiting:
+        for n in above.get(waiting.pop(), ()):
+            if n not in found:
+                found.add(n)
+                waiting.append(n)
     return found
 
 

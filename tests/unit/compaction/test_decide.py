@@ -15,13 +15,13 @@ def judged(
     score: float | None,
     *,
     n: int = 1,
-    parent: int | None = None,
+    above: tuple[int, ...] = (),
     pinned_by: str | None = None,
     verdict: Verdict = Verdict.SOURCED,
     root: Root = SOURCED,
 ) -> Judged:
     """An entry with one thing worth testing."""
-    return Judged(n=n, parent=parent, span=(n, n + 1), pinned_by=pinned_by, score=score, verdict=verdict, root=root)
+    return Judged(n=n, above=above, span=(n, n + 1), pinned_by=pinned_by, score=score, verdict=verdict, root=root)
 
 
 def fate(entry: Judged, rules: Rules = Rules.WINNOW) -> tuple[Decision, DecisionReason]:
@@ -59,7 +59,7 @@ def test_published_rules_know_neither_pins_nor_roots_nor_user_sources(
 
 def test_parents_of_kept_entries_stay_at_any_depth() -> None:
     """A parent below tau stays as scaffold while a grandchild is kept, and goes with its last child."""
-    tree = [judged(0.1, n=1), judged(0.1, n=2, parent=1), judged(0.9, n=3, parent=2), judged(0.1, n=4), judged(0.2, n=5, parent=4)]
+    tree = [judged(0.1, n=1), judged(0.1, n=2, above=(1,)), judged(0.9, n=3, above=(2,)), judged(0.1, n=4), judged(0.2, n=5, above=(4,))]
     found = fates(tree, tau=0.5, rules=Rules.WINNOW)
     assert [(f.decision.value, f.reason.value) for f in found] == [
         ("kept", "scaffold"), ("kept", "scaffold"), ("kept", "score"), ("pruned", "score"), ("pruned", "score"),

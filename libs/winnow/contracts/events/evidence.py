@@ -41,6 +41,7 @@ class Entry(Model):
     n: int = Field(ge=1, description="Number in the summary, from 1.")
     key: str = Field(default="", description="Identity of the entry in its summary: section path, text and occurrence, hashed.")
     parent: int | None = Field(default=None, description="Entry it is nested under; a kept child keeps its parent as scaffold.")
+    lead_in: int | None = Field(default=None, description="Line that introduces its list; it stays while one of the list is kept.")
     section: str = Field(description="Heading it stands under.")
     section_class: SectionClass = Field(description="What such a section holds in this host's format.")
     text: str = Field(description="The entry's text with its marker.")
