@@ -11,6 +11,7 @@ import pytest
 
 from tests.harness import brokers, databases
 from tests.harness.brokers import BrokerChoice
+from tests.harness.data import quick_place
 from tests.harness.databases import Database, DatabaseServer, ExternalPostgres
 from tests.harness.processes import Spawner
 from winnow.embedded import BrokerHandle, Capability, PostgresServer
@@ -103,7 +104,7 @@ def postgres() -> Iterator[DatabaseServer]:
     if url := os.environ.get("DATABASE_URL"):
         yield ExternalPostgres(url)
         return
-    with PostgresServer(ephemeral=True) as server:
+    with PostgresServer(ephemeral=True, temporary_place=quick_place()) as server:
         yield server
 
 
@@ -131,7 +132,7 @@ def empty_database(postgres: DatabaseServer) -> Iterator[Database]:
 @pytest.fixture
 def own_postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server of this test's own, to stop, kill and restart; without a schema."""
-    with PostgresServer(ephemeral=True) as server:
+    with PostgresServer(ephemeral=True, temporary_place=quick_place()) as server:
         yield server
 
 

@@ -56,12 +56,12 @@ def reachable(wanted: Path, account: Account | None) -> Path:
     return stand_in
 
 
-def temporary(account: Account | None) -> Path:
-    """Return a new folder for a server that is to be forgotten, in the first temporary place that `account` can reach."""
-    for place in dict.fromkeys([tempfile.gettempdir(), "/tmp", "/var/tmp", str(SHARED_PLACE)]):  # noqa: S108 - mkdtemp inside
+def temporary(account: Account | None, first: Path | None = None) -> Path:
+    """Return a new folder for a server that is to be forgotten, in `first` or the first temporary place that `account` can reach."""
+    for place in dict.fromkeys([str(first or tempfile.gettempdir()), "/tmp", "/var/tmp", str(SHARED_PLACE)]):  # noqa: S108 - mkdtemp inside
         if not Path(place).is_dir():
             continue
-        _sweep(Path(place))
+        sweep(Path(place))
         folder = Path(tempfile.mkdtemp(prefix=EPHEMERAL_PREFIX, dir=place)).resolve()
         if account is None:
             return folder
@@ -73,15 +73,7 @@ def temporary(account: Account | None) -> Path:
     raise EmbeddedError(text)
 
 
-def _make(folder: Path) -> None:
-    """Make `folder` and its missing parents passable, whatever the umask; leave alone what exists."""
-    if not folder.exists() and not folder.is_symlink():
-        _make(folder.parent)
-        folder.mkdir(exist_ok=True)
-        folder.chmod(PASSABLE)
-
-
-def _sweep(place: Path) -> None:
+def sweep(place: Path) -> None:
     """Delete what killed runs of ours left in `place`: 40 MB each, and a test run may be killed often."""
     for folder in place.glob(f"{EPHEMERAL_PREFIX}*"):
         lock = folder / "lock"
@@ -93,3 +85,11 @@ def _sweep(place: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
         except (OSError, AlreadyRunningError):
             continue  # somebody else's, or in use
+
+
+def _make(folder: Path) -> None:
+    """Make `folder` and its missing parents passable, whatever the umask; leave alone what exists."""
+    if not folder.exists() and not folder.is_symlink():
+        _make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        folder.chmod(PASSABLE)

@@ -62,15 +62,24 @@ class PostgresServer:
     Not thread-safe. Every method blocks; call them from a worker thread beside an event loop.
     """
 
-    def __init__(self, directory: Path | None = None, *, port: int | None = None, ephemeral: bool = False) -> None:
+    def __init__(
+        self,
+        directory: Path | None = None,
+        *,
+        port: int | None = None,
+        ephemeral: bool = False,
+        temporary_place: Path | None = None,
+    ) -> None:
         """Describe the server; nothing is touched before `start`.
 
         Args:
             directory: its folder; none: `postgres` in the state folder, or a temporary one where it is `ephemeral`.
             port: on 127.0.0.1; none: the one it had the last time, if that is free, else a free one.
             ephemeral: trade durability for speed; a power cut loses the data.
+            temporary_place: where to make the temporary folder; none: the system's place for such.
         """
         self._wanted = directory
+        self._temporary_place = temporary_place
         self._port_wanted = port
         self._ephemeral = ephemeral
         self._temporary: Path | None = None
@@ -233,7 +242,7 @@ class PostgresServer:
     def _choose_folder(self) -> Path:
         if self._wanted is None and self._ephemeral:
             self._account = accounts.for_postgres(Path("/nonexistent"))
-            self._temporary = home.temporary(self._account)
+            self._temporary = home.temporary(self._account, self._temporary_place)
             return self._temporary
         wanted = self._wanted or state_dir() / "postgres"
         self._account = accounts.for_postgres(wanted / "data")
