@@ -1,0 +1,64 @@
+# Winnow: `make` lists what there is. Works with plain make and sh; needs Python 3.11 or newer and nothing else.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# The version that wrote uv.lock. Put into .uv/ where no uv is on PATH; UV=/path/to/uv takes another.
+UV_VERSION := 0.13.9
+VENV       := .venv
+PY         := $(VENV)/bin/python
+STAMP      := $(VENV)/.synced
+ARGS       ?=
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(STAMP) ## From nothing to a pruned summary: a run of three real boundaries, explained
+	@$(VENV)/bin/winnow demo $(ARGS)
+
+.PHONY: up
+up: $(STAMP) ## Start broker, PostgreSQL and all services on this machine; Ctrl-C stops them
+	@$(VENV)/bin/winnow up $(ARGS)
+
+# The fault suite kills and fills things, so it has the machine to itself. Exit status 5 is pytest's "nothing was selected".
+.PHONY: test
+test: $(STAMP) ## Run the tests, faults scaled down (12 minutes at most)
+	@$(PY) -m pytest -n 2 --dist loadfile -m "not long and not serial" $(ARGS)
+	@$(PY) -m pytest -m "serial and not long" $(ARGS) || { status=$$?; [ $$status -eq 5 ] || exit $$status; }
+
+.PHONY: test-long
+test-long: $(STAMP) ## Run the long tests: the faults in full
+	@$(PY) -m pytest -m long $(ARGS)
+
+.PHONY: bench
+bench: $(STAMP) ## Measure against the baselines; prints a table and writes var/bench.json
+	@mkdir -p var
+	@$(PY) -m tests.benchmarks $(ARGS)
+
+.PHONY: lint
+lint: $(STAMP) ## Check style, types and the arrows between packages
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+
+.PHONY: format
+format: $(STAMP) ## Put the code into shape
+	@$(VENV)/bin/ruff check --fix-only .
+	@$(VENV)/bin/ruff format .
+
+.PHONY: setup
+setup: $(STAMP) ## Install what the other targets need into .venv
+
+.PHONY: clean
+clean: ## Delete what the targets made in this folder; databases and caches in your home stay
+	@rm -rf $(VENV) .uv var dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One environment with every extra and tool, exactly as locked. `--frozen`: the lock file is never rewritten on the way.
+$(STAMP): pyproject.toml uv.lock .ci/bootstrap
+	@UV="$(UV)" UV_VERSION=$(UV_VERSION) sh .ci/bootstrap $(VENV)
+	@touch $@
