@@ -175,8 +175,6 @@ async def find_parents(tx: AsyncConnection, lookups: Sequence[ParentLookup]) -> 
     raise NotImplementedError
 
 
-async def page(
-    tx: AsyncConnection, fleet: str, *, run: str | None = None, cursor: str | None = None, limit: int = 50
-) -> Page:
+async def page(tx: AsyncConnection, fleet: str, *, run: str | None = None, cursor: str | None = None, limit: int = 50) -> Page:
     """Boundaries of a fleet or of one run, newest first (by `boundary_at`, then id). Raise `BadCursor` for a cursor that is not ours."""
     raise NotImplementedError

@@ -1,56 +1,180 @@
-"""The pool of connections, transactions as one role or one fleet, notifications, and which errors pass by themselves."""
+"""The pool of connections, transactions as one role or one fleet, and notifications."""
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self
 
-from sqlalchemy.ext.asyncio import AsyncConnection
+import asyncpg
+from sqlalchemy import URL, event, exc, make_url, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 #: Channel with `fleet/boundary_id` of every boundary that is committed.
 COMMITTED_CHANNEL = "winnow_committed"
 #: Channel that tells relays of new outbox rows.
 OUTBOX_CHANNEL = "winnow_outbox"
 
+#: Seconds to open a connection. A server that starts up refuses at once; this is for one that does not answer at all.
+CONNECT_TIMEOUT_S = 10.0
+#: Seconds between signs of life on the listening connection: a peer that vanished without a word is noticed after two of them.
+LISTEN_KEEPALIVE_S = 15.0
+#: Seconds before a lost listening connection is made anew: the first and the longest pause.
+RECONNECT_FIRST_S, RECONNECT_MOST_S = 0.1, 5.0
+#: Milliseconds after which the server ends a transaction that its owner forgot, so that its locks do not stay for ever.
+IDLE_IN_TRANSACTION_MS = 300_000
+
+
+def driver_url(url: str) -> URL:
+    """`url` (postgres://, postgresql://, any driver) for asyncpg. `sslmode` becomes the driver's `ssl`. Raise `ValueError`."""
+    try:
+        parsed = make_url(url)
+    except exc.ArgumentError as error:
+        msg = "the database URL is not one; write postgresql://user:password@host:port/database"
+        raise ValueError(msg) from error
+    if parsed.get_backend_name() not in {"postgresql", "postgres"}:
+        msg = f"the database must be PostgreSQL, not {parsed.get_backend_name()}"
+        raise ValueError(msg)
+    query = dict(parsed.query)
+    if "sslmode" in query:
+        query["ssl"] = query.pop("sslmode")
+    return parsed.set(drivername="postgresql+asyncpg", query=query)
+
+
+def _alive(dbapi_connection: Any, _record: object, _proxy: object) -> None:  # noqa: ANN401  SQLAlchemy's adapter, which has no public type
+    """Refuse a pooled connection that the server has closed; known locally, so it costs no round trip (a pre-ping costs one)."""
+    if dbapi_connection.driver_connection.is_closed():
+        raise exc.DisconnectionError
+
 
 class Database:
-    """A pool of connections to one database. `async with Database(url) as database:` or `await close()` when done."""
+    """A pool of connections to one database. `async with Database(url) as database:`, or `await close()` when done.
 
-    def __init__(self, url: str, *, pool_size: int = 5, application_name: str = "winnow") -> None:
-        raise NotImplementedError
+    Args:
+        url: Any PostgreSQL URL; `postgresql+asyncpg://` is not required.
+        pool_size: The most connections that are open at once; who wants one more waits `pool_timeout_s`.
+        application_name: Shown in `pg_stat_activity`.
+        pool_timeout_s: Seconds to wait for a connection; then `sqlalchemy.exc.TimeoutError`, which is transient.
+    """
+
+    def __init__(self, url: str, *, pool_size: int = 5, application_name: str = "winnow", pool_timeout_s: float = 30.0) -> None:
+        self._url = driver_url(url)
+        self._engine: AsyncEngine = create_async_engine(
+            self._url,
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=pool_timeout_s,
+            hide_parameters=True,  # an error's text must not quote somebody's content
+            connect_args={
+                "timeout": CONNECT_TIMEOUT_S,
+                "server_settings": {
+                    "application_name": application_name,
+                    "TimeZone": "UTC",
+                    # Arrays have no statistics, so the planner thinks our batches are huge and would compile them (100 ms a plan).
+                    "jit": "off",
+                    "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_MS),
+                },
+            },
+        )
+        event.listen(self._engine.sync_engine, "checkout", _alive)
+
+    def __repr__(self) -> str:
+        """Where it is, without the password."""
+        return f"<Database {self._url.render_as_string(hide_password=True)}>"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
         """One transaction as the pipeline: sees all fleets. Commits at the end, rolls back on an exception."""
-        raise NotImplementedError
-        yield
+        async with self._engine.begin() as tx:
+            yield tx
 
     @asynccontextmanager
     async def fleet_transaction(self, fleet: str) -> AsyncIterator[AsyncConnection]:
-        """One transaction as role `winnow_gateway`, which sees and writes rows of `fleet` alone."""
-        raise NotImplementedError
-        yield
+        """One transaction as role `winnow_gateway`, which sees and writes rows of `fleet` alone.
+
+        Role and fleet are the transaction's own: the pooled connection forgets them when it ends, however it ends.
+        """
+        async with self._engine.begin() as tx:
+            await tx.execute(text("SELECT set_config('winnow.fleet', :fleet, true), set_config('role', 'winnow_gateway', true)"), {"fleet": fleet})
+            yield tx
 
     async def ping(self) -> None:
         """Ask the server for an answer. Raise what it raises."""
-        raise NotImplementedError
+        async with self._engine.connect() as connection:
+            await connection.execute(text("SELECT 1"))
 
     async def listen(self, channel: str, callback: Callable[[str], None], *, connected: Callable[[], None] | None = None) -> None:
         """Call `callback` with each payload, for ever, on a connection of its own that is made anew when it is lost.
 
         Run it as a task and cancel it to stop. What was notified while the connection was down is lost: `connected` is called after each
-        (re)connection, so that the caller looks at the table once.
+        (re)connection, so that the caller looks at the table once. Callbacks must not block; their exceptions end `listen`.
         """
-        raise NotImplementedError
+        pause = RECONNECT_FIRST_S
+        while True:
+            try:
+                connection = await self._connect_alone()
+            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                await asyncio.sleep(pause)
+                pause = min(RECONNECT_MOST_S, pause * 2)
+                continue
+            pause = RECONNECT_FIRST_S
+            try:
+                await self._listen_on(connection, channel, callback, connected)
+            finally:
+                connection.terminate()  # at once; a polite close waits for a server that may be gone
+            await asyncio.sleep(pause)
+
+    async def _connect_alone(self) -> "asyncpg.Connection[asyncpg.Record]":
+        """A connection outside the pool."""
+        query = {k: v for k, v in self._url.query.items() if isinstance(v, str)}
+        return await asyncpg.connect(
+            host=self._url.host,
+            port=self._url.port,
+            user=self._url.username,
+            password=self._url.password,
+            database=self._url.database,
+            timeout=CONNECT_TIMEOUT_S,
+            server_settings={"application_name": "winnow-listen"},
+            **({"ssl": query["ssl"]} if "ssl" in query else {}),
+        )
+
+    @staticmethod
+    async def _listen_on(
+        connection: "asyncpg.Connection[asyncpg.Record]",
+        channel: str,
+        callback: Callable[[str], None],
+        connected: Callable[[], None] | None,
+    ) -> None:
+        """Hand over payloads until the connection ends. Callbacks run here and not in the driver, where an error would vanish in a log."""
+        arrived: asyncio.Queue[str | None] = asyncio.Queue()
+        connection.add_termination_listener(lambda *_: arrived.put_nowait(None))
+        try:
+            await connection.add_listener(channel, lambda _connection, _pid, _channel, payload: arrived.put_nowait(str(payload)))
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            return
+        if connected is not None:
+            connected()
+        while True:
+            try:
+                payload = await asyncio.wait_for(arrived.get(), LISTEN_KEEPALIVE_S)
+            except TimeoutError:
+                try:
+                    await connection.execute("SELECT 1", timeout=LISTEN_KEEPALIVE_S)
+                except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                    return
+                continue
+            if payload is None:
+                return
+            callback(payload)
 
     async def close(self) -> None:
-        """Close all connections."""
-        raise NotImplementedError
-
-
-def transient(exc: BaseException) -> bool:
-    """The same transaction may succeed later: connection lost, server starting or full, deadlock, serialization, time-out."""
-    raise NotImplementedError
-
-
-def data_error(exc: BaseException) -> bool:
-    """A fault of the row itself (bad value, constraint): run the batch again record by record."""
-    raise NotImplementedError
+        """Close all connections; those in use are closed when they come back."""
+        with contextlib.suppress(OSError):
+            await self._engine.dispose()

@@ -1,0 +1,58 @@
+"""Which database errors pass by themselves, and which are a fault of the row."""
+
+from collections.abc import Iterator
+
+import asyncpg
+from sqlalchemy import exc
+
+#: Classes and codes of SQLSTATE that say: the same transaction may succeed later.
+TRANSIENT_CLASSES = ("08", "53", "58")  # connection, insufficient resources, system error
+TRANSIENT_CODES = frozenset({
+    "40001",  # serialization failure
+    "40P01",  # deadlock
+    "55P03",  # lock not available in time
+    "57014",  # cancelled: a time limit
+    "57P01", "57P02", "57P03", "57P05",  # shutting down, crashed, starting up, idle session ended
+    "25006",  # read only: a standby that is about to become the primary
+    "25P03",  # transaction ended by the server for idling
+    "26000", "0A000",  # a prepared statement is unknown, or its plan changed under it: both by a migration or a pooler
+})  # fmt: skip
+#: Classes that say: this row cannot be stored. Data exception, integrity violation, a limit of the program (index row too long).
+DATA_CLASSES = ("22", "23", "54")
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it stands for: SQLAlchemy's wrapper, its adapter's error, the driver's."""
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        yield at
+        at = getattr(at, "orig", None) or at.__cause__
+
+
+def transient(error: BaseException) -> bool:
+    """The same transaction may succeed later: connection lost, server starting or full, deadlock, serialization, time-out."""
+    for at in _chain(error):
+        if isinstance(at, exc.TimeoutError | exc.DisconnectionError) or (isinstance(at, exc.DBAPIError) and at.connection_invalidated):
+            return True
+        if isinstance(at, asyncpg.PostgresError):
+            code = at.sqlstate or ""
+            return code.startswith(TRANSIENT_CLASSES) or code in TRANSIENT_CODES
+        if isinstance(at, asyncpg.DataError):  # the driver could not encode a value; an InterfaceError by inheritance
+            return False
+        if isinstance(at, asyncpg.InterfaceError | asyncpg.InternalClientError):
+            return True
+        if isinstance(at, OSError | TimeoutError | EOFError):
+            return True
+    return False
+
+
+def data_error(error: BaseException) -> bool:
+    """A fault of the row itself (bad value, constraint): run the batch again record by record."""
+    for at in _chain(error):
+        if isinstance(at, asyncpg.PostgresError):
+            return (at.sqlstate or "").startswith(DATA_CLASSES)
+        if isinstance(at, asyncpg.DataError | UnicodeError):
+            return True
+    return False

@@ -1,0 +1,57 @@
+"""The tables as SQLAlchemy knows them; the migration suite compares them with a migrated database."""
+
+from winnow.storage.tables.assurance import (
+    alerts,
+    certificates,
+    monitor_heartbeats,
+    monitor_states,
+    observation_keys,
+    observations,
+    streams,
+)
+from winnow.storage.tables.base import metadata
+from winnow.storage.tables.boundaries import (
+    boundaries,
+    decisions,
+    entries,
+    entry_evidence,
+    evidence_passages,
+    judge_calls,
+    runs,
+    scores,
+    stage_outputs,
+)
+from winnow.storage.tables.delivery import dead_letters, outbox, runtime_events
+from winnow.storage.tables.fleets import api_keys, audit_log, fleets, operating_points, reader_roles
+from winnow.storage.tables.originals import handles, originals, recoveries
+
+__all__ = [
+    "alerts",
+    "api_keys",
+    "audit_log",
+    "boundaries",
+    "certificates",
+    "dead_letters",
+    "decisions",
+    "entries",
+    "entry_evidence",
+    "evidence_passages",
+    "fleets",
+    "handles",
+    "judge_calls",
+    "metadata",
+    "monitor_heartbeats",
+    "monitor_states",
+    "observation_keys",
+    "observations",
+    "operating_points",
+    "originals",
+    "outbox",
+    "reader_roles",
+    "recoveries",
+    "runs",
+    "runtime_events",
+    "scores",
+    "stage_outputs",
+    "streams",
+]

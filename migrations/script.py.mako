@@ -1,0 +1,20 @@
+"""${message}."""
+
+from collections.abc import Sequence
+
+from alembic import op
+
+revision: str = ${repr(up_revision)}
+down_revision: str | None = ${repr(down_revision)}
+branch_labels: Sequence[str] | None = ${repr(branch_labels)}
+depends_on: Sequence[str] | None = ${repr(depends_on)}
+
+
+def upgrade() -> None:
+    """Apply."""
+    ${upgrades if upgrades else "op.execute('')"}
+
+
+def downgrade() -> None:
+    """Take back."""
+    ${downgrades if downgrades else "op.execute('')"}
