@@ -64,7 +64,7 @@ class WinnowClient:
         """
         self._transport = transport
         self._fleet = fleet
-        self._deadline_s = _seconds(deadline_s)
+        self._deadline_s = checked_seconds(deadline_s)
         self._strict = strict
         self._drain_s = drain_s
         self._traceparent = traceparent
@@ -104,7 +104,7 @@ class WinnowClient:
         if not isinstance(cast("object", boundary), Candidate):  # callers without a type checker
             msg = "compact() takes a Candidate; build one with winnow.client.boundary(...)"
             raise TypeError(msg)
-        seconds = self._deadline_s if deadline_s is None else _seconds(deadline_s)
+        seconds = self._deadline_s if deadline_s is None else checked_seconds(deadline_s)
         begun = time.monotonic()
         try:
             result = await self._ask(boundary, seconds)
@@ -228,7 +228,7 @@ class WinnowClient:
         return Deadline.after(READ_S, time.monotonic)
 
 
-def _seconds(value: float) -> float:
+def checked_seconds(value: float) -> float:
     """A deadline in seconds; 0 means: do not wait. Raise `ValueError` for what is none."""
     if math.isnan(value) or not 0 <= value <= MOST_S:
         msg = f"deadline_s must be between 0 and {MOST_S:g} seconds"

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from winnow.client.api import BoundaryView
-from winnow.client.client import DEADLINE_S, READ_S, WinnowClient
+from winnow.client.client import DEADLINE_S, READ_S, WinnowClient, checked_seconds
 from winnow.client.result import Because, Compaction, own
 from winnow.client.transport import Transport
 from winnow.contracts.errors import Retryable
@@ -72,7 +72,7 @@ class SyncWinnowClient:
         """Submit a boundary and return what the agent goes on with; see `WinnowClient.compact`."""
         if self._loop is None and isinstance(boundary, Candidate):
             return own(boundary, Because.CLOSED)
-        limit = self._deadline_s if deadline_s is None else deadline_s
+        limit = self._deadline_s if deadline_s is None else checked_seconds(deadline_s)
         try:
             return self._call(self._client.compact(boundary, deadline_s=deadline_s, strict=strict), limit + STUCK_S)
         except Retryable:
