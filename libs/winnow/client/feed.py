@@ -151,8 +151,8 @@ class Feed:
 
     async def _position(self, partition: int) -> None:
         """Assign a partition at its end, unless it is read already."""
+        self._ensure_running()
         while partition not in self._next:
-            self._ensure_running()
             await self._up.wait()
             async with self._assigning:
                 consumer = self._consumer
@@ -193,12 +193,12 @@ class Feed:
     async def _run(self) -> None:
         attempt = 0
         while True:
+            await self._disconnect()  # also what a reader task that died left behind
             try:
                 await self._read()
             except Exception as exc:  # noqa: BLE001  a broker may fail in any way; an agent must get its answers once it is back
                 attempt = 1 if self._up.is_set() else attempt + 1
                 self._broken(exc)
-            await self._disconnect()
             await asyncio.sleep(self._backoff.delay(attempt, random.random()))  # noqa: S311  jitter, not a secret
 
     def _broken(self, exc: BaseException) -> None:
