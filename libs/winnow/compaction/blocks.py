@@ -20,38 +20,23 @@ NEST = 2
 class Block:
     """A stretch of the text, in characters. Mutable: later lines extend it and may change its kind."""
 
-    __slots__ = (
-        "body_at",
-        "core_end",
-        "end",
-        "kind",
-        "lead",
-        "n",
-        "ordered",
-        "parent",
-        "role",
-        "section",
-        "section_class",
-        "start",
-        "tree",
-        "truncated",
-    )
+    # Defaults stand on the class: most blocks differ from few of them, and a summary has dozens of blocks.
+    body_at = 0  # behind the marker; for a bullet, label, bare line and paragraph
+    ordered = False
+    tree = False  # a file tree, with all paths below it
+    truncated = False
+    parent: "Block | None" = None
+    lead: "Block | None" = None
+    n = 0  # number of the entry, once it is one
 
-    def __init__(self, kind: SegmentKind, role: Role, start: int, end: int) -> None:
+    def __init__(self, kind: SegmentKind, role: Role, start: int, end: int, sections: Sections | None = None) -> None:
         self.kind = kind
         self.role: Role = role
         self.start = start
         self.end = end
         self.core_end = end  # without blank lines that it owns
-        self.body_at = start  # behind the marker
-        self.ordered = False
-        self.tree = False  # a file tree, with all paths below it
-        self.truncated = False
-        self.parent: Block | None = None
-        self.lead: Block | None = None
-        self.section = ""
-        self.section_class = SectionClass.UNKNOWN
-        self.n = 0  # number of the entry, once it is one
+        self.section = sections.path if sections is not None else ""
+        self.section_class = sections.section_class if sections is not None else SectionClass.UNKNOWN
 
 
 class Blocks:
@@ -66,15 +51,14 @@ class Blocks:
         self.limit: Final = end
         self.blank = -1  # start of a run of blank lines that nobody owns yet
         self.stack: list[tuple[int, Block]] = []  # open bullets with their indentation, outermost first
+        self.pinned = False  # in a section that the host audits for
         self.cut_before = False  # the next block stands behind a truncation marker
 
     def add(self, kind: SegmentKind, role: Role, line: str) -> Block:
         """Add a block for `line`, at the current position and in the current section."""
-        if (kind is SegmentKind.ENTRY or kind is SegmentKind.PROSE) and not self.profile.pinned_sections.isdisjoint(self.sections.names):
+        if self.pinned and (kind is SegmentKind.ENTRY or kind is SegmentKind.PROSE):
             kind = SegmentKind.PINNED
-        block = Block(kind, role, self.at, self.at + len(line))
-        block.section = self.sections.path
-        block.section_class = self.sections.section_class
+        block = Block(kind, role, self.at, self.at + len(line), self.sections)
         if self.cut_before:
             block.truncated = True
             self.cut_before = False

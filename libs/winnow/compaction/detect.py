@@ -45,39 +45,39 @@ class Signs:
 
 def read_signs(lines: list[str]) -> Signs:
     """Collect the signs in one pass."""
-    signs = Signs(set(), set(), set(), set(), "", False)
+    signs = Signs(set(), set(), set(), set(), "", markdown=False)
     fence: str | None = None
     for line in lines:
+        if fence is not None:
+            fence = None if closes(line, fence) else fence
+            continue
         body = line[: 4 * _HEAD].lstrip(INVISIBLE)
         if not body:
             continue
+        signs.start = signs.start or body
         first = body[0]
-        if fence is not None:
-            if closes(line, fence):
-                fence = None
-            continue
-        if not signs.start:
-            signs.start = body
-        if first == "#":
-            signs.headings.add(body[:_HEAD].strip("#" + INVISIBLE).rstrip(":").casefold())
-            signs.markdown = True
-        elif first == "<":
-            signs.tags.add(body[1 : max(body.find(">", 0, _HEAD), 1)])
-        elif first in "`~":
+        if first in "`~":
             fence = fence_of(body)
             signs.markdown = True
-        elif "0" <= first <= "9":
-            title = body[:_HEAD].rstrip(INVISIBLE)
-            if title.endswith(":"):
-                signs.numbered.add(normal(title))
-            signs.markdown = signs.markdown or marker(body) is not None
-        elif "A" <= first <= "Z":
-            colon = body.find(":", 0, _HEAD)
-            if colon > 1 and body[:colon].isupper():
-                signs.labels.add(body[:colon].casefold())
-        elif not signs.markdown:
-            signs.markdown = marker(body) is not None or is_bold_line(body) or is_separator(body) or is_underline(body) > 0
+        elif not (first == "-" and signs.markdown):  # most lines are bullets, and one of them says as much as all
+            _note(first, body, signs)
     return signs
+
+
+def _note(first: str, body: str, signs: Signs) -> None:
+    if first == "#":
+        signs.headings.add(body[:_HEAD].strip("#" + INVISIBLE).rstrip(":").casefold())
+        signs.markdown = True
+    elif first == "<":
+        signs.tags.add(body[1 : max(body.find(">", 0, _HEAD), 1)])
+    elif "A" <= first <= "Z":
+        colon = body.find(":", 0, _HEAD)
+        if colon > 1 and body[:colon].isupper():
+            signs.labels.add(body[:colon].casefold())
+    else:
+        if "0" <= first <= "9" and body[:_HEAD].rstrip(INVISIBLE).endswith(":"):
+            signs.numbered.add(normal(body[:_HEAD]))
+        signs.markdown = signs.markdown or marker(body) is not None or is_bold_line(body) or is_separator(body) or is_underline(body) > 0
 
 
 def strength(profile: Profile, signs: Signs) -> int:
@@ -103,20 +103,19 @@ def _starts(profile: Profile, signs: Signs) -> int:
 
 
 def detect(signs: Signs) -> Profile:
-    """Return the profile that the signs point to."""
-    certain = (("hermes", _ENOUGH), ("openclaw", _ENOUGH), ("gemini", _MANY), ("claude-code", _MANY), ("langchain", _MANY), ("codex", _MANY))
-    for name, enough in certain:
-        if strength(PROFILES[name], signs) >= enough:
-            return PROFILES[name]
+    """Return the profile that the signs point to; the first in this order that has enough of its own."""
     headings = signs.headings
-    if "session intent" in headings and len(_LANGCHAIN & headings) >= _ENOUGH:
-        return PROFILES["langchain"]
-    if len(_OPENCODE & headings) >= _ENOUGH or ("goal" in headings and _OPENCODE & headings):
-        return PROFILES["opencode"]
-    if _starts(PROFILES["pi"], signs) or ("goal" in headings and len(_PI & headings) >= _ENOUGH):
-        return PROFILES["pi"]
-    if signs.markdown:
-        return PROFILES["markdown"]
-    if strength(PROFILES["openhands"], signs) >= _ENOUGH:
-        return PROFILES["openhands"]
-    return PROFILES["prose"]
+    goal = "goal" in headings
+    found = (
+        ("hermes", strength(PROFILES["hermes"], signs) >= _ENOUGH),
+        ("openclaw", strength(PROFILES["openclaw"], signs) >= _ENOUGH),
+        ("gemini", strength(PROFILES["gemini"], signs) >= _MANY),
+        ("claude-code", strength(PROFILES["claude-code"], signs) >= _MANY),
+        ("langchain", _starts(PROFILES["langchain"], signs) or ("session intent" in headings and len(_LANGCHAIN & headings) >= _ENOUGH)),
+        ("codex", _starts(PROFILES["codex"], signs)),
+        ("opencode", len(_OPENCODE & headings) >= (1 if goal else _ENOUGH)),
+        ("pi", _starts(PROFILES["pi"], signs) or (goal and len(_PI & headings) >= _ENOUGH)),
+        ("markdown", signs.markdown),
+        ("openhands", strength(PROFILES["openhands"], signs) >= _ENOUGH),
+    )
+    return PROFILES[next((name for name, holds in found if holds), "prose")]

@@ -1,8 +1,8 @@
 """From blocks to entries and segments: what counts as an entry, its number, bytes, identity and pins."""
 
-import hashlib
 import unicodedata
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Final
 
 from winnow.compaction.blocks import Block
@@ -11,8 +11,8 @@ from winnow.compaction.placeholders import MAX_PLACEHOLDER, is_placeholder
 from winnow.compaction.profiles.openclaw import HEADINGS
 from winnow.compaction.profiles.profile import Profile
 from winnow.compaction.sections import normal
-from winnow.contracts.vocabulary import Rules, SegmentKind
 from winnow.compaction.segments import Entry, Segment
+from winnow.contracts.vocabulary import Rules, SegmentKind
 
 #: Pins that are looked for. A host audits at most 12; without a limit pins times entries would be anyone's to choose.
 MAX_PINS: Final = 64
@@ -34,23 +34,24 @@ _CLOSINGS: Final = (
     "is there anything",
     "i hope this",
 )
+_AROUND: Final = frozenset({SegmentKind.BLANK, SegmentKind.HOST})
 _HOLDERS: Final = frozenset({"bullet", "paragraph", "label", "bare"})
 
 
 def settle(blocks: list[Block], text: str, profile: Profile, rules: Rules, *, headless: bool) -> None:
     """Give each block its final kind: placeholders, preamble and trailer are no entries; `published` knows bullets only."""
     for block in blocks:
-        if block.kind is not SegmentKind.ENTRY:
-            continue
-        size = block.core_end - block.body_at
-        if size <= MAX_PLACEHOLDER and block.role in _HOLDERS and is_placeholder(text[block.body_at : block.core_end]):
-            block.kind = SegmentKind.PLACEHOLDER
+        if block.kind is SegmentKind.ENTRY and block.role in _HOLDERS:
+            at, end = block.body_at, block.core_end
+            if end - at <= MAX_PLACEHOLDER and is_placeholder(text[at:end]):
+                block.kind = SegmentKind.PLACEHOLDER
     if profile.preamble:
-        paragraphs = [block for block in blocks if block.kind not in {SegmentKind.BLANK, SegmentKind.HOST}]
-        if paragraphs and headless and len(paragraphs) > 1:
-            _demote(paragraphs[0], text, _OPENINGS)
-        if len(paragraphs) > 1:
-            _demote(paragraphs[-1], text, _CLOSINGS)
+        first = next((block for block in blocks if block.kind not in _AROUND), None)
+        last = next((block for block in reversed(blocks) if block.kind not in _AROUND), None)
+        if first is not None and last is not None and first is not last:
+            if headless:
+                _demote(first, text, _OPENINGS)
+            _demote(last, text, _CLOSINGS)
     if rules is Rules.PUBLISHED:
         for block in blocks:
             published = block.role == "bullet" and _is_canonical(block.section)
@@ -85,31 +86,26 @@ def _relative(block: Block | None) -> int | None:
 
 
 class Identities:
-    """Keys of entries: sections are hashed once, occurrences counted by section and normalised text (T24)."""
+    """Identities of entries across summaries (T24): occurrences are counted by section and normalised text."""
 
     def __init__(self) -> None:
-        self._sections: dict[str, "hashlib._Hash"] = {}
         self._seen: dict[tuple[str, str], int] = {}
 
     def of(self, section: str, text: str) -> tuple[int, str]:
         """Return occurrence and key of the next entry with this section and text."""
-        folded = text if text.isascii() else unicodedata.normalize("NFKC", text)
-        folded = " ".join(folded.casefold().split())
+        folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+        if "  " in folded or "\n" in folded or not folded.isprintable():
+            folded = " ".join(folded.split())
         occurrence = self._seen.get((section, folded), 0) + 1
         self._seen[section, folded] = occurrence
-        base = self._sections.get(section)
-        if base is None:
-            base = self._sections[section] = hashlib.sha256(section.encode("utf-8", "surrogatepass") + b"\0")
-        digest = base.copy()
-        digest.update(f"{occurrence}\0{folded}".encode("utf-8", "surrogatepass"))
-        return occurrence, digest.hexdigest()[:32]
+        return occurrence, sha256(f"{section}\0{occurrence}\0{folded}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def assemble(blocks: list[Block], text: str, pins: Sequence[str]) -> tuple[list[Segment], list[Entry]]:
     """Build segments and entries of `blocks`, which cover `text` without gaps; the last entry may be cut by the end of the text."""
     segments: list[Segment] = []
     entries: list[Entry] = []
-    identities = Identities()
+    identify = Identities().of
     ascii_only = text.isascii()
     marks = "truncated" in text
     last = next((block for block in reversed(blocks) if block.kind is not SegmentKind.BLANK), None)
@@ -118,29 +114,31 @@ def assemble(blocks: list[Block], text: str, pins: Sequence[str]) -> tuple[list[
         start, end = block.start, block.end
         segment = text[start:end]
         size = end - start if ascii_only else len(segment.encode("utf-8", "surrogatepass"))
-        if block.kind is not SegmentKind.ENTRY:
-            segments.append(Segment(kind=block.kind, text=text[start : block.core_end], entry=None))
-            if block.core_end < end:  # a bullet that turned out to be none leaves the blank lines to nobody
-                segments.append(Segment(kind=SegmentKind.BLANK, text=text[block.core_end : end], entry=None))
-        else:
+        if block.kind is SegmentKind.ENTRY:
+            own = (segment if block.core_end == end else text[start : block.core_end]).lstrip(INVISIBLE).rstrip("\r\n")
+            section, parent, lead = block.section, block.parent, block.lead
+            occurrence, key = identify(section, own)
             segments.append(Segment(kind=SegmentKind.ENTRY, text=segment, entry=block.n))
-            own = text[start : block.core_end].lstrip(INVISIBLE).rstrip("\r\n")
-            occurrence, key = identities.of(block.section, own)
             entries.append(
                 Entry(
                     n=block.n,
-                    section=block.section,
+                    section=section,
                     section_class=block.section_class,
                     text=own,
                     span=(at, at + size),
-                    parent=_relative(block.parent),
-                    lead_in=block.lead.n or None if block.lead is not None else None,
+                    parent=_relative(parent) if parent is not None else None,
+                    lead_in=lead.n or None if lead is not None else None,
                     pinned_by="host" if pins and any(holds(own, pin) for pin in pins) else None,
                     truncated=block.truncated or (block is last and is_cut(segment)) or (marks and quotes_truncation(own)),
                     occurrence=occurrence,
                     key=key,
                 )
             )
+        elif block.core_end == end:
+            segments.append(Segment(kind=block.kind, text=segment, entry=None))
+        else:  # a bullet that turned out to be none leaves the blank lines to nobody
+            segments.append(Segment(kind=block.kind, text=text[start : block.core_end], entry=None))
+            segments.append(Segment(kind=SegmentKind.BLANK, text=text[block.core_end : end], entry=None))
         at += size
     return segments, entries
 
@@ -185,4 +183,24 @@ def is_cut(segment: str) -> bool:
     if tail.endswith((",", ";", ":", "(", "[", "{", "/", "\\", "=", "+", " -", "–", "—", "&", "…", "...")):
         return True
     word = tail[-12:].rsplit(" ", 1)[-1].lower()
-    return word in {"a", "an", "and", "as", "at", "because", "but", "by", "for", "from", "in", "is", "of", "or", "that", "the", "to", "was", "with"}
+    return word in {
+        "a",
+        "an",
+        "and",
+        "as",
+        "at",
+        "because",
+        "but",
+        "by",
+        "for",
+        "from",
+        "in",
+        "is",
+        "of",
+        "or",
+        "that",
+        "the",
+        "to",
+        "was",
+        "with",
+    }

@@ -66,23 +66,24 @@ def open_envelope(lines: list[str], profile: Profile) -> Envelope:
 def _prefix(lines: list[str], at: int, profile: Profile, warnings: list[str]) -> tuple[int, SegmentKind]:
     """Return the end of the prefix that starts in line `at`, and its kind; `at` itself where there is none."""
     start = lines[at].lstrip(INVISIBLE)
-    if start.startswith(profile.prefixes):
-        return at + 1, SegmentKind.HOST
-    if profile.prior_context and start.startswith(profile.prior_context[0]):
-        for end in range(at, len(lines)):
-            if lines[end].lstrip(INVISIBLE).startswith(profile.prior_context[1]):
-                return end + 1, SegmentKind.HOST
-        warnings.append("prior_context_never_ends")
-        return at, SegmentKind.HOST
     if start[0] == "<":
         return _tag(lines, at, start, warnings)
     label = start.rstrip(INVISIBLE)
-    if label == "Analysis:":
-        end = next((n for n in range(at + 1, len(lines)) if lines[n].strip(INVISIBLE) == "Summary:"), at)
-        return end, SegmentKind.OUTSIDE
-    if label == "Summary:":
+    if label == "Summary:" or start.startswith(profile.prefixes):
         return at + 1, SegmentKind.HOST
+    if label == "Analysis:":
+        return next((n for n in range(at + 1, len(lines)) if lines[n].strip(INVISIBLE) == "Summary:"), at), SegmentKind.OUTSIDE
+    if profile.prior_context and start.startswith(profile.prior_context[0]):
+        return _prior_context(lines, at, profile.prior_context[1], warnings), SegmentKind.HOST
     return at, SegmentKind.HOST
+
+
+def _prior_context(lines: list[str], at: int, delimiter: str, warnings: list[str]) -> int:
+    for end in range(at, len(lines)):
+        if lines[end].lstrip(INVISIBLE).startswith(delimiter):
+            return end + 1
+    warnings.append("prior_context_never_ends")
+    return at
 
 
 def _tag(lines: list[str], at: int, start: str, warnings: list[str]) -> tuple[int, SegmentKind]:

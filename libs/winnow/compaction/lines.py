@@ -22,9 +22,7 @@ MAX_LEAD_IN = 80
 MAX_TRUNCATION_MARKER = 200
 
 _SPACE = "[ \\t\\xa0\\u3000]"
-_MARKER = re.compile(
-    rf"(?:(?:(\d{{1,9}})[.)]|[-*+–—→·◦▪‣●]|\(\d{{1,3}}\)|\([a-z]\)|[a-z][.)]){_SPACE}+|[•✅❌]\ufe0f?{_SPACE}*)(?=\S)"
-)
+_MARKER = re.compile(rf"(?:(?:(\d{{1,9}})[.)]|[-*+–—→·◦▪‣●]|\(\d{{1,3}}\)|\([a-z]\)|[a-z][.)]){_SPACE}+|[•✅❌]\ufe0f?{_SPACE}*)(?=\S)")
 
 
 def split_lines(text: str) -> list[str]:
@@ -120,7 +118,7 @@ def quotes_truncation(text: str) -> bool:
 
 def ends_with_colon(text: str) -> bool:
     """Tell whether `text` introduces what follows it."""
-    return text[-64:].rstrip(INVISIBLE).endswith((":", "：", ":**", ":__"))
+    return text[-64:].rstrip(INVISIBLE).endswith((":", "\uff1a", ":**", ":__"))
 
 
 def is_bold_line(body: str) -> bool:

@@ -96,5 +96,3 @@ def _choose(lines: list[str], host: str | None, profile: str | None, warnings: l
             return named, False
         warnings.append("host_mismatch")
     return detect(signs), True
-
-

@@ -124,6 +124,7 @@ class Scanner:
         blocks.sections.open(level, title)
         blocks.add(SegmentKind.HEADING, "", line)
         self._bare = not self._profile.bare_sections.isdisjoint(blocks.sections.names)
+        blocks.pinned = not self._profile.pinned_sections.isdisjoint(blocks.sections.names)
         if level <= sc.NUMBERED:
             self._end_preamble()
 
@@ -219,7 +220,7 @@ class Scanner:
 
     # lists
 
-    def _bullet(self, line: str, body: str, indent: int) -> bool:
+    def _bullet(self, line: str, body: str, indent: int) -> bool:  # noqa: C901 # the hot path: a call a line less is a tenth of it
         match = ln.marker(body)
         if match is None:
             return False
@@ -230,55 +231,57 @@ class Scanner:
                 return False
             if self._numbered_heading(line, body, indent, behind, int(number)):
                 return True
-        goes_on = bool(stack)
         ordered = ln.is_ordered(body)
-        while stack:
-            depth, top = stack[-1]
-            if depth + NEST <= indent or (depth == indent and top.ordered and not ordered and self._introduces(top)):
-                break
-            stack.pop()
-        if self._profile.question_answer and goes_on and body.startswith("A:", behind) and self._answers():
-            stack.append((indent, blocks.done[-1]))
-            blocks.extend(blocks.done[-1], len(line))
-            return True
-        if goes_on:
-            parent = stack[-1][1] if stack else None
-            if parent is not None and self._trees and self._grows(parent, body[behind:]):
-                stack.append((indent, parent))
-                blocks.extend(parent, len(line))
-                return True
-            blocks.own_blank()
-            if indent < self._lead_indent:
-                self._lead = None
-        else:
+        if not stack:
             parent = None
             self._lead, self._lead_indent = blocks.introduction(), indent
             blocks.flush()
+        else:
+            self._nest(indent, ordered=ordered)
+            parent = stack[-1][1] if stack else None
+            grown = self._grown(parent, body, behind)
+            if grown is not None:
+                stack.append((indent, grown))
+                blocks.extend(grown, len(line))
+                return True
+            if blocks.blank >= 0:
+                blocks.own_blank()
+            if indent < self._lead_indent:
+                self._lead = None
         block = blocks.add(SegmentKind.ENTRY, "bullet", line)
         block.body_at = block.start + len(line) - len(body) + behind
         block.ordered = ordered
-        block.parent = parent
         if parent is None:
             block.lead = self._lead
+        else:
+            block.parent = parent
         stack.append((indent, block))
         if body[behind] in "`~":
             self._bullet_fence(block, ln.fence_of(body[behind:]))
         return True
 
-    def _introduces(self, bullet: Block) -> bool:
-        """Tell whether the numbered item ends in a colon: signs at the same indentation are then its list."""
-        return ln.ends_with_colon(self.blocks.text[bullet.start : bullet.core_end])
+    def _nest(self, indent: int, *, ordered: bool) -> None:
+        """Close the bullets that a bullet with this indentation is not nested below.
 
-    def _answers(self) -> bool:
+        Signs at the indentation of a numbered item that ends in a colon are that item's list.
+        """
+        stack, text = self.blocks.stack, self.blocks.text
+        while stack:
+            depth, top = stack[-1]
+            if depth + NEST <= indent:
+                return
+            if depth == indent and top.ordered and not ordered and ln.ends_with_colon(text[top.start : top.core_end]):
+                return
+            stack.pop()
+
+    def _grown(self, parent: Block | None, body: str, behind: int) -> Block | None:
+        """Return the block that this bullet is a part of: a file tree of paths (T01), or a question that it answers."""
         last = self.blocks.done[-1]
-        return last.role == "bullet" and self.blocks.text.startswith("Q:", last.body_at)
-
-    def _grows(self, parent: Block, body: str) -> bool:
-        """Tell whether this bullet is a path in the file tree that `parent` is or starts (T01)."""
-        if self.blocks.blank >= 0 or self.blocks.done[-1] is not parent or not is_path(body):
-            return False
-        parent.tree = parent.tree or is_directory(self.blocks.text[parent.body_at : parent.core_end])
-        return parent.tree
+        if parent is last and self._trees and self.blocks.blank < 0 and is_path(body[behind:]):
+            parent.tree = parent.tree or is_directory(self.blocks.text[parent.body_at : parent.core_end])
+            return parent if parent.tree else None
+        answers = self._profile.question_answer and last.role == "bullet" and body.startswith("A:", behind)
+        return last if answers and self.blocks.text.startswith("Q:", last.body_at) else None
 
     # blocks of several lines
 

@@ -19,7 +19,7 @@ def title_of(heading: str) -> str:
     title = heading[: 2 * MAX_TITLE].strip()
     if title.startswith(("**", "__")):
         title = title.replace(title[:2], "")
-    return title.strip().removesuffix(":").removesuffix("：").rstrip()[:MAX_TITLE]
+    return title.strip().rstrip(":\uff1a").rstrip()[:MAX_TITLE]
 
 
 def normal(title: str) -> str:
@@ -30,9 +30,8 @@ def normal(title: str) -> str:
     return name.removeprefix("historical ").rstrip(" :.*")
 
 
-def class_of(title: str, classes: Mapping[str, SectionClass]) -> SectionClass | None:
-    """Return the class of a section with this title: by its whole name, else by the longest known name that it starts with."""
-    name = normal(title)
+def class_of(name: str, classes: Mapping[str, SectionClass]) -> SectionClass | None:
+    """Return the class of the section `name` (as `normal` gives it): by all of it, else by the longest known start."""
     if name in classes:
         return classes[name]
     known = [key for key in classes if name.startswith(key) and not name[len(key)].isalpha()]
@@ -77,11 +76,8 @@ class Sections:
         return all(level in {TITLE, NUMBERED} for level, _ in self.stack)
 
     def _settle(self) -> None:
-        self.path = " / ".join(title for _, title in self.stack)
-        self.names = frozenset(normal(title) for _, title in self.stack)
-        self.section_class = SectionClass.UNKNOWN
-        for _, title in reversed(self.stack):
-            found = class_of(title, self._classes)
-            if found is not None:
-                self.section_class = found
-                break
+        titles = [title for _, title in self.stack]
+        names = [normal(title) for title in titles]
+        self.path = " / ".join(titles)
+        self.names = frozenset(names)
+        self.section_class = next(filter(None, (class_of(name, self._classes) for name in reversed(names))), SectionClass.UNKNOWN)

@@ -77,7 +77,7 @@ _SAME_TENTHS, _DIFFERENT_TENTHS = 6, 1
 _LOOP_TAIL, _LOOP_PERIOD = 2_048, 512
 
 
-def check(lines: list[str], *, headings: int, items: int) -> Reason | None:
+def check(lines: list[str], *, headings: int, items: int) -> Reason | None:  # noqa: PLR0911 # verdicts in order, the first that holds
     """Return why the body is no summary, None where it is one.
 
     `lines` are the body's, without what hosts put around it; `headings` and `items` (bullets, rows, labels) were counted outside fences.

@@ -9,8 +9,8 @@ from winnow.compaction.profiles.gemini import GEMINI
 from winnow.compaction.profiles.generic import MARKDOWN, PROSE
 from winnow.compaction.profiles.hermes import HERMES
 from winnow.compaction.profiles.langchain import LANGCHAIN
-from winnow.compaction.profiles.opencode import OPENCODE
 from winnow.compaction.profiles.openclaw import OPENCLAW
+from winnow.compaction.profiles.opencode import OPENCODE
 from winnow.compaction.profiles.openhands import OPENHANDS
 from winnow.compaction.profiles.pi import PI
 from winnow.compaction.profiles.profile import Profile
