@@ -1,0 +1,92 @@
+"""The command tree, and what happens to an error that reaches it."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from winnow.cli import (
+    asyncapi,
+    database,
+    dead_letters,
+    demo,
+    env,
+    erase,
+    fleet,
+    judge,
+    keys,
+    parse,
+    retention,
+    runs,
+    show,
+    submit,
+    topics,
+    up,
+    version,
+    watch,
+)
+from winnow.cli.exits import ExitCode, code_of
+from winnow.cli.terminal import Terminal
+from winnow.contracts.errors import WinnowError
+
+HELP = """Winnow prunes the summary, not the history.
+
+At every compaction boundary it checks each entry of the summary for a source, removes those that have none, and keeps the originals.
+
+Offline:  parse, judge, asyncapi.  A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs.
+For operators, on the database:  fleet, keys, dead-letters, erase, retention, db, topics.
+
+Every setting is an environment variable WINNOW_...; while `winnow up` runs, the other commands find it by themselves.
+
+Exit codes: 0 done, 1 failed or part of the input was bad, 2 not understood, 3 not found, 4 conflict, 5 unreachable, 130 interrupted.
+"""
+
+
+def build() -> typer.Typer:
+    """The whole command tree."""
+    app = typer.Typer(
+        name="winnow",
+        help=HELP,
+        no_args_is_help=True,
+        # A traceback with local values would print texts of agents and secrets.
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.command("up")(up.up)
+    app.command("demo")(demo.demo)
+    app.command("submit")(submit.submit)
+    app.command("watch")(watch.watch)
+    app.command("show")(show.show)
+    app.command("runs")(runs.runs)
+    app.command("judge")(judge.judge)
+    app.command("parse")(parse.parse)
+    app.add_typer(fleet.group(), name="fleet")
+    app.add_typer(keys.group(), name="keys")
+    app.add_typer(dead_letters.group(), name="dead-letters")
+    app.command("erase")(erase.erase)
+    app.command("retention")(retention.retention)
+    app.add_typer(database.group(), name="db")
+    app.add_typer(topics.group(), name="topics")
+    app.command("asyncapi")(asyncapi.asyncapi)
+    app.command("env")(env.env)
+    app.command("version")(version.version)
+    return app
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Run one command and return its exit code. Errors of ours end as one line on standard error; others as a traceback."""
+    try:
+        build()(args=None if arguments is None else list(arguments), prog_name="winnow")
+    except SystemExit as exc:
+        return exc.code if isinstance(exc.code, int) else ExitCode.FAILURE if exc.code else ExitCode.OK
+    except WinnowError as exc:
+        Terminal().error(str(exc))
+        return code_of(exc)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has what it wanted; without this the interpreter complains when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    return ExitCode.OK

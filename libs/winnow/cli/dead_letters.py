@@ -1,0 +1,225 @@
+"""`winnow dead-letters`: what could not be handled, why, and how it is played again."""
+
+import asyncio
+import base64
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from winnow.cli.connection import Unreachable, in_transaction, kafka_environment
+from winnow.cli.exits import ExitCode
+from winnow.cli.terminal import Terminal, cell, minute, plain, table
+from winnow.contracts.errors import NotFound, WinnowError
+from winnow.contracts.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from winnow.storage.dead_letters import DeadLetter
+
+#: Characters of a body that a person is shown; --raw gives all bytes.
+BODY_CHARS = 2_000
+#: Letters that are read, published and marked at a time: at 10 MiB each they still fit into memory.
+CHUNK = 20
+
+
+def group() -> typer.Typer:
+    """The commands of `winnow dead-letters`."""
+    made = typer.Typer(help="Records that could not be handled: why, their bytes, and playing them again.", no_args_is_help=True)
+    made.command("list")(listed)
+    made.command("show")(show)
+    made.command("replay")(replay)
+    return made
+
+
+def listed(
+    *,
+    topic: Annotated[str | None, typer.Option(help="Of this topic only.")] = None,
+    reason: Annotated[Reason | None, typer.Option(help="With this reason only.")] = None,
+    fleet: Annotated[str | None, typer.Option(help="Of this fleet only.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Rows.")] = 50,
+    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON a dead letter, without bodies.")] = False,
+) -> None:
+    """List dead letters, newest first."""
+    terminal = Terminal()
+    found = in_transaction(lambda tx: _page(tx, topic=topic, reason=reason, fleet=fleet, limit=limit))
+    if as_json:
+        for letter in found:
+            terminal.json(_value(letter))
+        return
+    rows = table("id", "at", "topic", "offset", "reason", "error", "replays")
+    for letter in found:
+        new = letter.letter
+        values = (
+            letter.id,
+            minute(letter.created_at),
+            new.topic,
+            f"{new.partition}/{new.offset}",
+            new.reason,
+            new.error,
+            letter.replays or "",
+        )
+        rows.add_row(*(cell(value, "dim" if letter.replays else "", most=200) for value in values))
+    terminal.show(rows if found else "no dead letters")
+
+
+def show(
+    letter_id: Annotated[int, typer.Argument(metavar="ID", help="Its id, as `winnow dead-letters list` shows it.")],
+    *,
+    raw: Annotated[bool, typer.Option("--raw", help="Only the body, byte for byte.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON; body and headers in base64.")] = False,
+) -> None:
+    """Show one dead letter with its headers and body."""
+    import sys
+
+    letter = in_transaction(lambda tx: _get(tx, letter_id))
+    terminal = Terminal()
+    new = letter.letter
+    if raw:
+        sys.stdout.buffer.write(new.value or b"")
+        sys.stdout.flush()
+        return
+    if as_json:
+        headers = [[name, _base64(value)] for name, value in new.headers]
+        terminal.json(_value(letter) | {"key": _base64(new.key), "headers": headers, "body": _base64(new.value)})
+        return
+    for name, value in _value(letter).items():
+        terminal.show(Text.assemble((f"{name:<12}", "cyan"), plain(str(value if value is not None else ""), 1_000)))
+    terminal.show(Text.assemble(("key         ", "cyan"), plain(repr(new.key), 500)))
+    for name, data in new.headers:
+        terminal.show(Text.assemble(("header      ", "cyan"), plain(f"{name}: {data!r}", 500)))
+    body = new.value or b""
+    terminal.show(Text.assemble(("body        ", "cyan"), f"{len(body)} bytes"))
+    terminal.show(plain(body[: 4 * BODY_CHARS].decode("utf-8", "backslashreplace"), BODY_CHARS))
+
+
+def replay(
+    ids: Annotated[
+        list[int] | None, typer.Argument(metavar="[ID...]", help="These dead letters; left out: those that the options choose.")
+    ] = None,
+    *,
+    topic: Annotated[str | None, typer.Option(help="All of this topic.")] = None,
+    reason: Annotated[Reason | None, typer.Option(help="All with this reason.")] = None,
+    fleet: Annotated[str | None, typer.Option(help="All of this fleet.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Also what was replayed before.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 1_000,
+) -> None:
+    """Publish original bytes and headers to their topic again, oldest first, once their cause is mended.
+
+    What is still bad becomes a dead letter again, at its new offset. A letter that cannot be published is named; the rest goes on.
+    """
+    terminal = Terminal()
+    if not ids and topic is None and reason is None and fleet is None:
+        terminal.fail("say which: ids, or --topic, --reason, --fleet", ExitCode.USAGE)
+    environment = kafka_environment()
+    if ids:
+        chosen = sorted(set(ids))[:limit]
+    else:
+        found = in_transaction(lambda tx: _page(tx, topic=topic, reason=reason, fleet=fleet, limit=limit))
+        chosen = sorted(letter.id for letter in found if again or letter.replays == 0)
+    done = failed = 0
+    for start in range(0, len(chosen), CHUNK):
+        chunk = chosen[start : start + CHUNK]
+        letters = [in_transaction(lambda tx, one=one: _get(tx, one)) for one in chunk]  # type: ignore[misc]  # the loop's id, bound now
+        errors = asyncio.run(_publish(letters, environment))
+        sent = [letter.id for letter, error in zip(letters, errors, strict=True) if error is None]
+        in_transaction(lambda tx, sent=sent: _mark(tx, sent))  # type: ignore[misc]  # the same
+        done += len(sent)
+        for letter, error in zip(letters, errors, strict=True):
+            if error is not None:
+                failed += 1
+                terminal.error(f"dead letter {letter.id}: {error}")
+    terminal.show(f"replayed {done} of {len(chosen)} dead letters")
+    if failed:
+        raise SystemExit(int(ExitCode.FAILURE))
+
+
+async def _publish(letters: "list[DeadLetter]", environment: dict[str, str]) -> list[Exception | None]:
+    """Publish each letter as it was. Raise `Unreachable` where no broker answers."""
+    from aiokafka import AIOKafkaProducer
+    from aiokafka.errors import KafkaError
+
+    from winnow.cli.settings import kafka_settings
+    from winnow.messaging.broker import producer_options
+
+    settings = kafka_settings(environment)
+    producer = AIOKafkaProducer(**producer_options(settings, service="cli", idempotent=False))
+    try:
+        await producer.start()
+    except KafkaError as exc:
+        await producer.stop()
+        msg = f"the broker at {settings.kafka_bootstrap_servers} does not answer ({type(exc).__name__}); see whether it runs"
+        raise Unreachable(msg) from exc
+    errors: list[Exception | None] = []
+    try:
+        for letter in letters:
+            try:
+                await _publish_one(producer, letter)
+                errors.append(None)
+            except (KafkaError, WinnowError) as exc:
+                errors.append(exc)
+    finally:
+        await producer.stop()
+    return errors
+
+
+async def _publish_one(producer: Any, letter: "DeadLetter") -> None:  # noqa: ANN401  aiokafka ships no annotations
+    """Send one record and wait for its confirmation: a replay by hand is short, and order matters more than speed."""
+    from winnow.messaging.deadletters import NotReplayable
+
+    new = letter.letter
+    if new.key is None and new.value is None:
+        raise NotReplayable
+    # Without a key a record goes back to its partition; with one it finds it by the key, also where there are more partitions now.
+    partition = new.partition if new.key is None else None
+    await producer.send_and_wait(new.topic, value=new.value, key=new.key, headers=list(new.headers), partition=partition)
+
+
+async def _page(tx: "AsyncConnection", *, topic: str | None, reason: Reason | None, fleet: str | None, limit: int) -> "list[DeadLetter]":
+    from winnow.storage import dead_letters
+
+    return await dead_letters.page(tx, topic=topic, reason=reason, fleet=fleet, limit=limit)
+
+
+async def _get(tx: "AsyncConnection", letter_id: int) -> "DeadLetter":
+    from winnow.storage import dead_letters
+
+    try:
+        return await dead_letters.get(tx, letter_id)
+    except NotFound:
+        msg = f"there is no dead letter {letter_id}; `winnow dead-letters list` lists them"
+        raise NotFound(msg) from None
+
+
+async def _mark(tx: "AsyncConnection", ids: list[int]) -> None:
+    from winnow.storage import dead_letters
+
+    await dead_letters.mark_replayed(tx, ids, now=datetime.now(UTC))
+
+
+def _value(letter: "DeadLetter") -> dict[str, Any]:
+    """The JSON form of a dead letter, without its content."""
+    new = letter.letter
+    return {
+        "id": letter.id,
+        "at": letter.created_at.isoformat(),
+        "topic": new.topic,
+        "partition": new.partition,
+        "offset": new.offset,
+        "fleet": new.fleet,
+        "run": new.run,
+        "reason": new.reason.value,
+        "error": new.error,
+        "service": new.service,
+        "attempts": new.attempts,
+        "bytes": len(new.value or b""),
+        "replays": letter.replays,
+        "replayed_at": letter.replayed_at.isoformat() if letter.replayed_at else None,
+    }
+
+
+def _base64(data: bytes | None) -> str | None:
+    """Bytes for JSON."""
+    return None if data is None else base64.b64encode(data).decode()

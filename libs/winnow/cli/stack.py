@@ -1,0 +1,277 @@
+"""A whole Winnow on this machine: PostgreSQL, a broker, topics, schema, a key, and the services in one process."""
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Self
+
+from winnow.cli import endpoints, secret_file, topics
+from winnow.cli.endpoints import Endpoints
+from winnow.contracts.errors import WinnowError
+from winnow.embedded import BrokerHandle, Capability, Deadline, KafkaBroker, MeshBroker, PostgresServer, StartFailedError
+from winnow.embedded.child import Child
+from winnow.embedded.instance import START_TRIES, Instance
+from winnow.embedded.lock import FileLock
+
+#: The fleet that a trial starts with.
+DEFAULT_FLEET = "default"
+#: Where the gateway listens unless told otherwise.
+DEFAULT_GATEWAY_PORT = 8484
+#: Seconds until the services answer. They need 2 to 4 s; a machine under load may need many times that.
+READY_TIMEOUT_S = 90.0
+#: SIGTERM: drain. The services end themselves after 28 s whatever hangs (WINNOW_HARD_EXIT_S).
+STOP_STEPS = ((signal.SIGTERM, 35.0),)
+#: Partitions of topics that are created here: one process consumes them all, and each costs the broker files and memory.
+PARTITIONS = 4
+
+#: Consumers of a broker on this machine. The memory broker answers the first join after half the session time-out: 22 s with the stock
+#: 45 s. Six seconds outlast a machine that is busy starting everything else.
+_LOCAL_BROKER = {"WINNOW_SESSION_TIMEOUT_MS": "6000", "WINNOW_HEARTBEAT_INTERVAL_MS": "1500"}
+_MEMORY_BROKER = {"WINNOW_SESSION_TIMEOUT_MS": "3000", "WINNOW_HEARTBEAT_INTERVAL_MS": "500", "WINNOW_IDEMPOTENCE": "off"}
+
+
+class BrokerKind(StrEnum):
+    """Which broker `winnow up` starts."""
+
+    MESH = "mesh"  # from a wheel, memory only
+    KAFKA = "kafka"  # Apache Kafka, its log survives; needs Java 17
+
+
+class StackEnded(WinnowError):
+    """A part of this Winnow ended by itself; see its log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to start."""
+
+    state: Path
+    broker: BrokerKind = BrokerKind.MESH
+    #: Data in temporary folders that are deleted at the end, and no fsync.
+    ephemeral: bool = False
+    #: None: 8484 if it is free, else a free one.
+    gateway_port: int | None = None
+    fleet: str = DEFAULT_FLEET
+
+
+class Stack:
+    """Everything that `winnow up` runs. One at a time in a state folder. Methods block and are for one thread."""
+
+    def __init__(self, plan: Plan, *, say: Callable[[str], None], environment: Mapping[str, str]) -> None:
+        """Describe it; nothing is touched before `start`.
+
+        Args:
+            plan: what to start.
+            say: told each step in a few words before it is taken.
+            environment: the process's variables; WINNOW_DATABASE_URL and WINNOW_KAFKA_BOOTSTRAP_SERVERS in it replace either part.
+        """
+        self._plan, self._say, self._environment = plan, say, dict(environment)
+        self._lock = FileLock(plan.state / "up.lock")
+        self._temporary: Path | None = None
+        self._postgres: PostgresServer | None = None
+        self._broker: BrokerHandle | None = None
+        self._services: Instance | None = None
+        self._endpoints: Endpoints | None = None
+
+    def __enter__(self) -> Self:
+        """Start everything."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop everything."""
+        self.stop()
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Where it listens. Raise `StackEnded` before it has started."""
+        if self._endpoints is None:
+            raise StackEnded("nothing runs yet; call start first")
+        return self._endpoints
+
+    @property
+    def services_log(self) -> Path:
+        """What the services have to say."""
+        return self._data("services") / "services.log"
+
+    def start(self) -> Endpoints:
+        """Start everything and return when the gateway is ready. What was started is stopped again where a later part fails.
+
+        Raises:
+            AlreadyRunningError: another process runs Winnow in this state folder; the error names it.
+            EmbeddedError: a part could not be started; the error says why.
+        """
+        self._lock.acquire()
+        try:
+            self._endpoints = self._start()
+        except BaseException:
+            self.stop()
+            raise
+        endpoints.write(self._plan.state, self._endpoints)
+        return self._endpoints
+
+    def _start(self) -> Endpoints:
+        if self._plan.ephemeral:
+            self._temporary = Path(tempfile.mkdtemp(prefix="winnow-up-"))
+        settings = dict(self._environment)
+        settings["WINNOW_DATABASE_URL"] = self._start_postgres()
+        settings |= self._start_broker()
+        settings.setdefault("WINNOW_PARTITIONS", str(PARTITIONS))
+        self._say("migrating the database")
+        from winnow.storage import migrate
+
+        migrate.upgrade(settings["WINNOW_DATABASE_URL"])
+        api_key = asyncio.run(self._ensure_key(settings["WINNOW_DATABASE_URL"]))
+        self._say("creating topics")
+        asyncio.run(topics.ensured(settings))
+        self._say("starting the services")
+        port = self._start_services(settings)
+        return Endpoints(
+            gateway_url=f"http://127.0.0.1:{port}",
+            api_key=api_key,
+            fleet=self._plan.fleet,
+            kafka_bootstrap_servers=settings["WINNOW_KAFKA_BOOTSTRAP_SERVERS"],
+            topic_prefix=settings.get("WINNOW_TOPIC_PREFIX", ""),
+            database_url=settings["WINNOW_DATABASE_URL"],
+            pid=os.getpid(),
+        )
+
+    def check(self) -> None:
+        """Raise `StackEnded` where a part has ended by itself, with the end of its log."""
+        if self._services is not None and not self._services.alive:
+            said = self._services.child.output()
+            msg = f"the services ended by themselves; their log is {self.services_log}\n{said}"
+            raise StackEnded(msg)
+        if self._broker is not None and not self._broker.alive:
+            msg = f"the broker ended by itself; its log is {self._broker.log_file}"
+            raise StackEnded(msg)
+        if self._postgres is not None and not self._postgres.alive:
+            msg = f"PostgreSQL ended by itself; its log is {self._postgres.log_file}"
+            raise StackEnded(msg)
+
+    def stop(self) -> None:
+        """Stop the services, let them drain, then broker and database; harmless where nothing runs."""
+        endpoints.remove(self._plan.state)
+        if self._services is not None:
+            self._services.stop(*STOP_STEPS)
+            self._services.release(self.stop)
+            self._services = None
+        if self._broker is not None:
+            self._broker.stop()
+            self._broker = None
+        if self._postgres is not None:
+            self._postgres.stop()
+            self._postgres = None
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
+        self._endpoints = None
+        self._lock.release()
+
+    def hurry(self) -> None:
+        """End the services at once, where they are still draining: `stop` then goes on. For a signal handler."""
+        if self._services is not None and self._services.alive:
+            self._services.child.send(signal.SIGKILL)
+
+    def _data(self, name: str) -> Path:
+        """The folder of one part."""
+        return (self._temporary or self._plan.state) / name
+
+    def _start_postgres(self) -> str:
+        """The URL of the database: the caller's own, or the one that is started here."""
+        if given := self._environment.get("WINNOW_DATABASE_URL"):
+            return given
+        self._say("starting PostgreSQL")
+        directory = None if self._plan.ephemeral else self._data("postgres")
+        self._postgres = PostgresServer(directory, ephemeral=self._plan.ephemeral)
+        self._postgres.start()
+        return self._postgres.dsn()
+
+    def _start_broker(self) -> dict[str, str]:
+        """Settings of the broker: the caller's own, or the one that is started here."""
+        if "WINNOW_KAFKA_BOOTSTRAP_SERVERS" in self._environment:
+            return {}
+        kind = self._plan.broker
+        self._say("starting Apache Kafka (the first time, its jars are fetched)" if kind is BrokerKind.KAFKA else "starting the broker")
+        made = KafkaBroker(self._data("kafka")) if kind is BrokerKind.KAFKA else MeshBroker(self._data("mesh"))
+        self._broker = made
+        made.start()
+        local = _LOCAL_BROKER if Capability.PERSISTENCE in made.capabilities else _MEMORY_BROKER
+        said = {name: value for name, value in local.items() if name not in self._environment}
+        return said | {"WINNOW_KAFKA_BOOTSTRAP_SERVERS": made.bootstrap}
+
+    async def _ensure_key(self, database_url: str) -> str:
+        """The key of the fleet in the state folder, made anew where it is not there or the database does not know it."""
+        from winnow.storage import api_keys, fleets
+        from winnow.storage.database import Database
+
+        now = datetime.now(UTC)
+        place = self._data("api-key")
+        known = secret_file.read(place)
+        database = Database(database_url, pool_size=1, application_name="winnow-up")
+        try:
+            async with database.transaction() as tx:
+                await fleets.ensure(tx, [self._plan.fleet], default=fleets.Point(), now=now)
+                found = await api_keys.verify(tx, known, now=now) if known else None
+                if found is not None and found.fleet == self._plan.fleet and known:
+                    return known
+                secret, _ = await api_keys.create(tx, self._plan.fleet, name="winnow up", by="winnow up", now=now)
+        finally:
+            await database.close()
+        secret_file.write(place, secret)
+        return secret
+
+    def _start_services(self, settings: Mapping[str, str]) -> int:
+        """Start the services and wait until the gateway is ready; return its port."""
+        directory = self._data("services")
+        self._services = Instance(directory, "services")
+        self._services.claim(self.stop)
+        deadline = Deadline.after(READY_TIMEOUT_S)
+        for _ in range(START_TRIES):
+            port = self._gateway_port()
+            environment = {"WINNOW_LOG_FORMAT": "json"} | dict(settings) | {
+                "WINNOW_GATEWAY_HOST": "127.0.0.1",
+                "WINNOW_GATEWAY_PORT": str(port),
+                "PYTHONUNBUFFERED": "1",
+            }  # fmt: skip
+            if self._services.run(
+                [sys.executable, "-m", "services"],
+                ready=lambda child, port=port: _is_ready(child, port),  # type: ignore[misc]  # the loop's port, bound now
+                deadline=deadline,
+                env=environment,
+            ):
+                return port
+        msg = f"another process took each port that was free a moment before; see {self.services_log}"
+        raise StartFailedError(msg)
+
+    def _gateway_port(self) -> int:
+        """The port that was asked for; else the stock one, else the one of the last time or a new one."""
+        from winnow.embedded import ports
+
+        if self._services is None:
+            raise StackEnded
+        wanted = self._plan.gateway_port
+        if wanted is None and not self._plan.ephemeral and ports.is_free(DEFAULT_GATEWAY_PORT):
+            return DEFAULT_GATEWAY_PORT
+        return self._services.port("gateway-port", wanted)
+
+
+def _is_ready(child: Child, port: int) -> bool:
+    """Whether the gateway says that it can serve."""
+    if not child.alive:
+        return False
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2.0) as answer:
+            return bool(answer.status == 200)  # noqa: PLR2004
+    except (urllib.error.URLError, OSError):
+        return False
