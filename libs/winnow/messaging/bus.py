@@ -1,9 +1,246 @@
-"""The bus as a service sees it: one broker, its subscribers, its publisher, its dead letters.
+"""The bus as a service sees it: one broker, its subscribers, its publisher, its dead letters."""
 
-bus = await Bus.open(settings, service="judge", telemetry=telemetry, dead_letters=store, claims=store, classify=storage_classify)
-bus.subscribe(handler)            # a `records.Handler`
-await bus.start()                 # consumes from here on
-await bus.publisher.send([...])   # `records.Outgoing`
-await bus.stop()
-bus.checks()                      # `health.Check`s for readiness and liveness
-"""
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from faststream.kafka import KafkaBroker
+from faststream.kafka.subscriber.usecase import BatchSubscriber
+
+from winnow.messaging.broker import consumer_of, make_broker, probe_idempotence, producer_of
+from winnow.messaging.consumer import BatchConsumer, subscribe
+from winnow.messaging.deadletters import DeadLetters
+from winnow.messaging.faults import Classify, Limit, Patience, classify
+from winnow.messaging.health import STUCK_FETCH_S, Check, Progress
+from winnow.messaging.ports import ClaimStore, DeadLetterStore
+from winnow.messaging.publisher import Publisher
+from winnow.messaging.records import E, Handler
+from winnow.messaging.settings import KafkaSettings
+from winnow.messaging.surroundings import Surroundings
+from winnow.telemetry import Telemetry
+
+#: Seconds that the broker may take to answer a ping.
+PING_S = 2.0
+
+
+class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships no annotations
+    """Whether a consumer is in its group, and with how many partitions. None is fine where there are more members than partitions."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self._tell = tell
+        self.joined = False
+
+    async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:  # noqa: ARG002  aiokafka's interface
+        """A rebalance begins."""
+        self.joined = False
+        self._tell(0)
+
+    async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """A rebalance is over."""
+        self.joined = True
+        self._tell(len(assigned))
+
+
+class Subscription:
+    """One consumed topic: subscriber, recipe, progress and membership."""
+
+    def __init__(
+        self, topic: str, subscriber: BatchSubscriber, consumer: BatchConsumer[Any], progress: Progress, member: Membership
+    ) -> None:
+        self.topic = topic
+        self.subscriber = subscriber
+        self.consumer = consumer
+        self.progress = progress
+        self.member = member
+
+    def __repr__(self) -> str:
+        return f"<Subscription({self.topic}, joined={self.member.joined}, {self.consumer!r})>"
+
+    def watch_polls(self) -> None:
+        """Note every poll: FastStream has no hook for one that brings nothing, and an idle consumer must count as alive."""
+        client = consumer_of(self.subscriber)
+        if client is None:
+            return
+        getmany = client.getmany
+
+        async def watched(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  passed through
+            self.progress.polled()
+            records = await getmany(*args, **kwargs)
+            self.progress.polled()
+            return records
+
+        client.getmany = watched
+
+    def fetch_age_s(self) -> float | None:
+        """Seconds since the broker last answered a fetch of any partition that is not paused; None where nothing is fetched."""
+        client: AIOKafkaConsumer | None = consumer_of(self.subscriber)
+        if client is None:
+            return None
+        fetched = client.assignment() - client.paused()
+        stamps = [stamp for place in fetched if (stamp := client.last_poll_timestamp(place)) is not None]
+        return time.time() - max(stamps) / 1000 if stamps else None
+
+
+class Bus:
+    """Kafka for one service.
+
+    ```python
+    bus = await Bus.open(settings, telemetry=telemetry, dead_letters=store, claims=store, classify=classify)
+    bus.subscribe(handler)  # a `records.Handler`; before `start`
+    await bus.start()  # consumes from here on
+    await bus.publisher.send([outgoing])
+    await bus.stop()
+    ```
+    """
+
+    def __init__(
+        self,
+        broker: KafkaBroker,
+        settings: KafkaSettings,
+        telemetry: Telemetry,
+        *,
+        dead_letters: DeadLetterStore,
+        claims: ClaimStore | None,
+        classify: Classify = classify,
+        patience: Patience | None = None,
+        limit: Limit | None = None,
+    ) -> None:
+        self.broker = broker
+        self.settings = settings
+        self.telemetry = telemetry
+        self.publisher = Publisher(lambda: producer_of(broker), settings, telemetry)
+        self.dead_letters = DeadLetters(dead_letters, self.publisher, settings, telemetry, lambda: datetime.now(UTC))
+        self.subscriptions: list[Subscription] = []
+        self._claims = claims
+        self._classify = classify
+        self._patience = patience or Patience()
+        self._limit = limit or Limit()
+        self._rng = random.Random()  # noqa: S311  jitter, not a secret
+        self._stopping = asyncio.Event()
+        self._started = False
+
+    def __repr__(self) -> str:
+        return f"<Bus({self.telemetry.service}, subscriptions={len(self.subscriptions)}, started={self._started})>"
+
+    @classmethod
+    async def open(
+        cls,
+        settings: KafkaSettings,
+        *,
+        telemetry: Telemetry,
+        dead_letters: DeadLetterStore,
+        claims: ClaimStore | None = None,
+        classify: Classify = classify,
+        patience: Patience | None = None,
+        limit: Limit | None = None,
+    ) -> "Bus":
+        """Ask the broker what it can do, and make a bus that is not started. Raises `KafkaError` where no broker answers."""
+        idempotent = await probe_idempotence(settings, telemetry)
+        broker = make_broker(settings, service=telemetry.service, telemetry=telemetry, idempotent=idempotent)
+        return cls(
+            broker,
+            settings,
+            telemetry,
+            dead_letters=dead_letters,
+            claims=claims,
+            classify=classify,
+            patience=patience,
+            limit=limit,
+        )
+
+    def subscribe(self, handler: Handler[E]) -> Subscription:
+        """Let `handler` consume its topic. Call it before `start`."""
+        service, topic = self.telemetry.service, handler.topic.name
+        progress = Progress(time.monotonic, busy_limit_s=self.settings.max_poll_interval_ms / 1000)
+        metrics = self.telemetry.metrics
+        member = Membership(lambda count: metrics.set("winnow_assigned_partitions", count, service=service, topic=topic))
+        around = Surroundings(
+            settings=self.settings,
+            publisher=self.publisher,
+            dead_letters=self.dead_letters,
+            claims=self._claims,
+            telemetry=self.telemetry,
+            progress=progress,
+            clock=time.monotonic,
+            wall=time.time,
+            rng=self._rng,
+            stopping=self._stopping,
+            classify=self._classify,
+            patience=self._patience,
+            limit=self._limit,
+        )
+        subscriber, consumer = subscribe(self.broker, handler, around, listener=member)
+        subscription = Subscription(topic, subscriber, consumer, progress, member)
+        self.subscriptions.append(subscription)
+        metrics.set("winnow_consumption_halted", 0, service=service, topic=topic)
+        metrics.set("winnow_schema_too_new", 0, service=service, topic=topic)
+        metrics.before_scrape(lambda: self._ages(subscription))
+        return subscription
+
+    async def start(self) -> None:
+        """Connect the producer and join the groups; returns when consumption begins."""
+        self._started = True
+        await self.broker.start()
+        for subscription in self.subscriptions:
+            subscription.watch_polls()
+
+    async def stop(self) -> None:
+        """Let the running batches finish (up to the grace of the settings), leave the groups, send what is queued. May be called twice."""
+        if not self._started:
+            return
+        self._started = False
+        self._stopping.set()
+        for subscription in self.subscriptions:
+            subscription.consumer.close()
+        await self.broker.stop()
+
+    def checks(self) -> list[Check]:
+        """Readiness of this bus, and for each consumer whether it still makes progress."""
+        checks = [Check(name="kafka", ask=self._ping)]
+        for subscription in self.subscriptions:
+            checks += [
+                Check(name=f"joined {subscription.topic}", ask=self._asking(subscription, self._joined)),
+                Check(name=f"consuming {subscription.topic}", ask=self._asking(subscription, self._consuming)),
+                Check(name=f"progress {subscription.topic}", ask=self._asking(subscription, self._stuck), vital=True),
+            ]
+        return checks
+
+    async def _ping(self) -> str | None:
+        if not self._started:
+            return "not started"
+        return None if await self.broker.ping(PING_S) else f"the broker does not answer within {PING_S:g} s"
+
+    @staticmethod
+    def _asking(subscription: Subscription, ask: Callable[[Subscription], Any]) -> Callable[[], Any]:
+        return lambda: ask(subscription)
+
+    async def _joined(self, subscription: Subscription) -> str | None:
+        return None if subscription.member.joined else "not a member of its group (yet, or a rebalance is under way)"
+
+    async def _consuming(self, subscription: Subscription) -> str | None:
+        if subscription.consumer.halted:
+            return "halted: this service's own errors pile up; read `consumption_halted` in the log"
+        if subscription.consumer.waits_for_newer:
+            return "an event of a newer major version stands at the head of a partition; deploy a service that reads it"
+        return None
+
+    async def _stuck(self, subscription: Subscription) -> str | None:
+        """Stuck: no polls, a batch without end, or a fetcher that hears nothing from a broker that answers others."""
+        problem = subscription.progress.problem
+        if problem is not None:
+            return problem
+        if subscription.progress.idle_s < STUCK_FETCH_S:
+            return None
+        age = subscription.fetch_age_s()
+        if age is not None and age > STUCK_FETCH_S and await self.broker.ping(PING_S):
+            return f"no fetch was answered for {age:.0f} s, though the broker answers"
+        return None
+
+    def _ages(self, subscription: Subscription) -> None:
+        labels = {"service": self.telemetry.service, "topic": subscription.topic}
+        self.telemetry.metrics.set("winnow_poll_age_seconds", subscription.progress.poll_age_s, **labels)
+        self.telemetry.metrics.set("winnow_commit_age_seconds", subscription.progress.commit_age_s, **labels)

@@ -28,6 +28,8 @@ class DeadLetter:
     at: datetime
     #: Tenant by the record key, where it names one; what `winnow erase` goes by.
     fleet: str | None = None
+    #: Run by the record key.
+    run: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,8 @@ class ClaimStore(Protocol):
     async def fetch(self, claims: Sequence[ClaimCheck]) -> Sequence[bytes | None]:
         """The exact bytes of each claim, in order; None where this fleet has no such original, or had it erased.
 
-        Implementations look up handle *and* fleet; hash and size are checked by the caller. Raises a transient error where the database is away.
+        Implementations look up handle *and* fleet; hash and size are checked by the caller. Raises a transient error where
+        the database is away.
         """
         ...
 
@@ -85,6 +88,10 @@ class OutboxStore(Protocol):
 class StuckStore(Protocol):
     """Boundaries that wait in a stage for longer than they should."""
 
-    async def stuck(self, *, older_than_s: float, limit: int) -> Sequence[OutboxItem]:
-        """Stored events whose next stage has not answered for `older_than_s`, oldest first; the ids are of no table."""
+    async def sweep(self, *, older_than_s: float, limit: int, send: Callable[[Sequence[OutboxItem]], Awaitable[Sequence[int]]]) -> int:
+        """Call `send` with the event that each stuck boundary waits for; return how many were claimed.
+
+        Up to `limit` boundaries whose next stage has not answered for `older_than_s`, oldest first. Item ids are numbers within the call; those that `send` returns were published. One transaction: two sweepers never publish the same
+        boundary at the same time, and an implementation waits longer after each sweep of one boundary.
+        """
         ...

@@ -24,6 +24,11 @@ class KafkaSettings(BaseSettings):
     compression: Literal["none", "gzip", "lz4", "snappy", "zstd"] = Field(default="zstd", description="Codec of produced batches.")
     linger_ms: int = Field(default=1, ge=0, le=1000, description="Milliseconds that a producer waits for more records.")
     batch_max_records: int = Field(default=100, ge=1, le=10_000, description="Records that one handler call gets at most.")
+    batch_max_bytes: int = Field(
+        default=16 * 1024 * 1024,
+        ge=64 * 1024,
+        description="Bytes of record bodies that one handler call gets at most (one record may be larger).",
+    )
     batch_timeout_ms: int = Field(
         default=10, ge=1, le=10_000, description="Milliseconds a poll waits for records; an empty poll sleeps it a second time."
     )
@@ -79,9 +84,12 @@ class KafkaSettings(BaseSettings):
         """The name on the broker of the topic `name`."""
         return self.topic_prefix + name
 
-    def group(self, service: str) -> str:
-        """The consumer group of a service."""
-        return f"{self.topic_prefix}winnow.{service}"
+    def group(self, service: str, topic: str) -> str:
+        """The consumer group of a service on the topic `topic`.
+
+        One group a topic: members that subscribe to different topics would rebalance each other at every start.
+        """
+        return f"{self.topic_prefix}winnow.{service}.{topic.removeprefix('winnow.')}"
 
     def client_options(self) -> dict[str, Any]:
         """Connection options that every aiokafka client takes."""

@@ -18,7 +18,7 @@ summary or message; passwords, API keys and bearer tokens are masked, and an err
 
 def render() -> str:
     """The whole document."""
-    lines = [_HEAD, "## Settings", "", "| variable | default | meaning |", "| --- | --- | --- |"]
+    lines: list[str] = [_HEAD, "## Settings", "", "| variable | default | meaning |", "| --- | --- | --- |"]
     for name, field in TelemetrySettings.model_fields.items():
         lines.append(f"| `WINNOW_{name.upper()}` | `{field.default}` | {field.description} |")
     lines += ["", "## Metrics", "", "| name | kind | labels | meaning | when it looks wrong |", "| --- | --- | --- | --- | --- |"]
@@ -29,12 +29,14 @@ def render() -> str:
     lines += [f"| `{event}` | {doc} |" for event, doc in LOG_EVENTS.items()]
     lines += [
         "",
-        "Warnings and errors of one kind are written 20 times a minute at most; the next line of the kind says in `suppressed` how many were left out.",
+        "Warnings and errors of one kind are written 20 times a minute at most; the next line of the kind says in `suppressed` how many",
+        "were left out.",
         "",
         "## Spans",
         "",
-        "One trace spans a boundary from the candidate to the committed event: `process <topic>` hangs under the producer's span and links to the",
-        "batch that it was fetched with, `send <topic>` hangs under it. Without a collector the trace parent of the caller still passes every stage.",
+        "One trace spans a boundary from the candidate to the committed event: `process <topic>` hangs under the producer's span and links",
+        "to the batch that it was fetched with, `send <topic>` hangs under it. Without a collector the trace parent of the caller still",
+        "passes every stage.",
         "",
         "| attribute | meaning |",
         "| --- | --- |",

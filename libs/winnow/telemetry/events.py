@@ -73,7 +73,7 @@ LOG_EVENTS: Mapping[LogEvent, str] = {
     "batch_retried": "A batch met a transient error to the end of its patience and goes back to the broker; fields: topic, error, pause_s.",
     "attempt_failed": "One attempt met a transient error; fields: topic, error, attempt, pause_s.",
     "handler_error": "A record failed alone by an error of ours and is a dead letter now; fields: topic, partition, offset, error.",
-    "consumption_halted": "Errors of our own pile up; nothing is consumed or dead-lettered until a trial succeeds; fields: topic, failures, ratio.",
+    "consumption_halted": "Errors of our own pile up; nothing is acknowledged until a trial succeeds; fields: topic, failures, ratio.",
     "consumption_resumed": "A trial batch succeeded after a halt.",
     "schema_too_new": "An event of a newer major version stands at the head; consumption waits for a newer service.",
     "record_dead": "A record became a dead letter; fields: topic, partition, offset, reason, error.",

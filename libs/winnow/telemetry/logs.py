@@ -51,11 +51,11 @@ class Log:
         """Normal and worth knowing."""
         self._write(logging.INFO, event, None, fields)
 
-    def warning(self, event: LogEvent, exc: BaseException | None = None, **fields: object) -> None:
+    def warning(self, event: LogEvent, *, exc: BaseException | None = None, **fields: object) -> None:
         """Wrong, and dealt with."""
         self._write(logging.WARNING, event, exc, fields)
 
-    def error(self, event: LogEvent, exc: BaseException | None = None, **fields: object) -> None:
+    def error(self, event: LogEvent, *, exc: BaseException | None = None, **fields: object) -> None:
         """Wrong, and somebody must look."""
         self._write(logging.ERROR, event, exc, fields)
 

@@ -39,22 +39,22 @@ class Metrics:
     def __repr__(self) -> str:
         return f"<Metrics(series={sum(map(len, self._series.values()))})>"
 
-    def count(self, name: CounterName, amount: float = 1, **labels: str) -> None:
+    def count(self, name: CounterName, amount: float = 1, /, **labels: str) -> None:
         """Add `amount` (0 or more) to a counter."""
         counter = self._counters[name]
         (counter.labels(*self._labels(name, labels)) if METRICS[name].labels else counter).inc(amount)
 
-    def set(self, name: GaugeName, value: float, **labels: str) -> None:
+    def set(self, name: GaugeName, value: float, /, **labels: str) -> None:
         """Set a gauge."""
         gauge = self._gauges[name]
         (gauge.labels(*self._labels(name, labels)) if METRICS[name].labels else gauge).set(value)
 
-    def observe(self, name: HistogramName, value: float, **labels: str) -> None:
+    def observe(self, name: HistogramName, value: float, /, **labels: str) -> None:
         """Put a value into a histogram."""
         histogram = self._histograms[name]
         (histogram.labels(*self._labels(name, labels)) if METRICS[name].labels else histogram).observe(value)
 
-    def value(self, name: CounterName | GaugeName | HistogramName, **labels: str) -> float:
+    def value(self, name: CounterName | GaugeName | HistogramName, /, **labels: str) -> float:
         """Current value of a counter or gauge, or count of a histogram; 0 where nothing was recorded."""
         sample = f"{name}_count" if METRICS[name].kind == "histogram" else name
         return self.registry.get_sample_value(sample, labels) or 0.0

@@ -143,7 +143,7 @@ _ALL = (
         remedy="`winnow dead-letters list` shows them; mend the producer, then `winnow dead-letters replay`.",
     ),
     _counter(
-        "winnow_dead_letter_topic_failures_total", "Dead letters that stand in the table only: too large for the topic, or refused by the broker.",
+        "winnow_dead_letter_topic_failures_total", "Dead letters in the table only: too large for the topic, or refused.",
         "service",
     ),
     _counter(
@@ -157,7 +157,7 @@ _ALL = (
     _counter("winnow_transient_errors_total", "Attempts that failed for a passing reason.", "service", "topic"),
     _counter("winnow_published_total", "Events confirmed by the broker.", "service", "topic"),
     _counter(
-        "winnow_publish_errors_total", "Events that the broker refused or did not confirm in time; their batch comes again.", "service", "topic",
+        "winnow_publish_errors_total", "Events that were refused or not confirmed in time; their batch comes again.", "service", "topic",
         remedy="Read `publish_failed` in the log; check the broker's disks and `min.insync.replicas`.",
     ),
     _counter("winnow_claim_checks_total", "Claim checks by result: resolved, lost, mismatched.", "service", "result"),
@@ -200,7 +200,7 @@ _ALL = (
         "winnow_event_loop_lag_seconds", "How late the event loop woke at the last look, in seconds.", "service",
         remedy="Above 1: something blocks the loop, and heartbeats are in danger; take a stack dump (`SIGUSR1`).",
     ),
-    _gauge("winnow_fleets_held", "Fleets whose enforcement is held.", remedy="`winnow fleet show` says why; `winnow fleet release` ends a hold."),
+    _gauge("winnow_fleets_held", "Fleets whose enforcement is held.", remedy="`winnow fleet show` says why."),
     _gauge("winnow_build_info", "Always 1; the label is the version.", "version"),
     _histogram("winnow_handler_seconds", "Seconds of one handler call.", "service", "topic"),
     _histogram("winnow_batch_records", "Records of a batch.", "service", "topic", buckets=COUNT_BUCKETS),

@@ -3,6 +3,7 @@
 import re
 import traceback
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,11 @@ MASK: Final = "***"
 MAX_TEXT_CHARS: Final = 500
 #: Characters of a logged traceback.
 MAX_TRACEBACK_CHARS: Final = 16_000
+#: Depth and items of a structure that is logged; what is deeper or longer is content.
+MAX_DEPTH: Final = 3
+MAX_ITEMS: Final = 50
+#: The one field whose text may be long and have lines: what all tasks do, when nothing moves.
+STACKS: Final = "stacks"
 #: Names of fields whose value is a secret, whatever it looks like.
 _SECRET_NAME = re.compile(
     r"passw|secret|token|api_?key|authori[sz]ation|credential|private_?key|cookie|\bdsn\b|_dsn$|database_url", re.IGNORECASE
@@ -34,12 +40,12 @@ _SECRETS_INSIDE = (
 _QUOTES_VALUES = ("[SQL:", "[parameters:", "DETAIL:", "CONTEXT:", "input_value=")
 
 
-def printable(text: str, most: int = MAX_TEXT_CHARS) -> str:
-    """`text` cut to `most` characters, control characters and lone surrogates escaped: safe for a terminal, a log line and a header."""
+def printable(text: str, most: int = MAX_TEXT_CHARS, *, keep: str = "") -> str:
+    """`text` cut to `most` characters, control characters (but `keep`) and lone surrogates escaped: safe for a terminal and a log."""
     cut = text if len(text) <= most else text[:most] + f"… ({len(text)} characters)"
     if cut.isprintable():
         return cut
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape", "backslashreplace").decode() for c in cut)
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape", "backslashreplace").decode() for c in cut)
 
 
 def mask_text(text: str) -> str:
@@ -51,23 +57,29 @@ def mask_text(text: str) -> str:
 
 def mask(name: str, value: Any, depth: int = 0) -> Any:  # noqa: ANN401  log fields are anything
     """`value` as it may stand in the log field `name`: secrets masked, long texts cut, models reduced to their type."""
-    if name not in _HARMLESS and _SECRET_NAME.search(name[:100]):
-        return MASK if value is not None else None
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, SecretStr | SecretBytes):
-        return MASK
-    if isinstance(value, bytes | bytearray | memoryview):
-        return f"<{len(value)} bytes>"
-    if isinstance(value, BaseModel):  # an event holds content
-        return f"<{type(value).__name__}>"
-    if isinstance(value, BaseException):
-        return describe(value)
-    if isinstance(value, Mapping) and depth < 3:  # noqa: PLR2004  deeper structures are content, not log fields
-        return {str(k)[:100]: mask(str(k)[:100], v, depth + 1) for k, v in list(value.items())[:50]}
-    if isinstance(value, list | tuple | set | frozenset) and depth < 3:  # noqa: PLR2004  the same
-        return [mask(name, item, depth + 1) for item in list(value)[:50]]
-    return mask_text(printable(str(value)))
+    if value is None or (isinstance(value, bool | int | float) and not _is_secret(name)):
+        masked: Any = value
+    elif _is_secret(name) or isinstance(value, SecretStr | SecretBytes):
+        masked = MASK
+    elif isinstance(value, bytes | bytearray | memoryview):
+        masked = f"<{len(value)} bytes>"
+    elif isinstance(value, BaseModel):  # an event holds content
+        masked = f"<{type(value).__name__}>"
+    elif isinstance(value, BaseException):
+        masked = describe(value)
+    elif isinstance(value, Mapping) and depth < MAX_DEPTH:
+        masked = {printable(str(k), 100): mask(str(k)[:100], v, depth + 1) for k, v in islice(value.items(), MAX_ITEMS)}
+    elif isinstance(value, list | tuple | set | frozenset) and depth < MAX_DEPTH:
+        masked = [mask(name, item, depth + 1) for item in islice(value, MAX_ITEMS)]
+    elif name == STACKS:
+        masked = mask_text(printable(str(value), MAX_TRACEBACK_CHARS, keep="\n"))
+    else:
+        masked = mask_text(printable(str(value)))
+    return masked
+
+
+def _is_secret(name: str) -> bool:
+    return name not in _HARMLESS and _SECRET_NAME.search(name[:100]) is not None
 
 
 def describe(exc: BaseException, most: int = MAX_TEXT_CHARS) -> str:

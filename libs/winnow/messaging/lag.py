@@ -1,0 +1,145 @@
+"""How far behind each consumer group is: for the gateway's limit, `winnow lag` and a metric."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from winnow.contracts.topics import TOPICS, Topic
+from winnow.messaging.settings import KafkaSettings
+from winnow.telemetry import Telemetry
+
+#: Services that consume. The registry also names people and runtimes, which have no group of ours.
+CONSUMING_SERVICES = ("retriever", "judge", "pruner", "drift_monitor")
+#: Seconds between readings. A reading costs three requests a topic; a limit that is seconds old protects as well.
+READ_EVERY_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lag:
+    """Records of a topic that a service has not committed yet."""
+
+    service: str
+    #: Registry name.
+    topic: str
+    by_partition: tuple[int, ...]
+
+    @property
+    def records(self) -> int:
+        """Over all partitions."""
+        return sum(self.by_partition)
+
+
+def consumptions() -> list[tuple[str, Topic]]:
+    """All pairs of service and topic, by the registry."""
+    return [(service, topic) for topic in TOPICS for service in topic.consumed_by if service in CONSUMING_SERVICES]
+
+
+class LagReader:
+    """Reads lags from the broker. `async with LagReader(settings) as reader:`, or `start` and `close`."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._admin: AIOKafkaAdminClient | None = None
+        self._consumer: AIOKafkaConsumer | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Connect. Raises `KafkaError` where no broker answers."""
+        options = self._settings.client_options()
+        try:
+            self._admin = AIOKafkaAdminClient(**options, client_id="winnow-lag")
+            await self._admin.start()
+            self._consumer = AIOKafkaConsumer(**options, client_id="winnow-lag")
+            await self._consumer.start()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Disconnect; may be called twice."""
+        consumer, admin = self._consumer, self._admin
+        self._consumer = self._admin = None
+        try:
+            if consumer is not None:
+                await consumer.stop()
+        finally:
+            if admin is not None:
+                await admin.close()
+
+    async def read(self, wanted: Sequence[tuple[str, Topic]] | None = None) -> list[Lag]:
+        """Lags of the pairs of service and topic (all, by the registry); topics that do not exist are left out.
+
+        A group that has committed nothing is behind by everything that the topic still holds. Raises `KafkaError`, `TimeoutError`.
+        """
+        if self._admin is None or self._consumer is None:
+            await self.start()
+        admin, consumer = self._admin, self._consumer
+        if admin is None or consumer is None:
+            return []
+        pairs = consumptions() if wanted is None else list(wanted)
+        described = {t["topic"]: len(t["partitions"]) for t in await admin.describe_topics(None) if not t["error_code"]}
+        lags: list[Lag] = []
+        for service, topic in pairs:
+            name = self._settings.topic_name(topic.name)
+            places = [TopicPartition(name, number) for number in range(described.get(name, 0))]
+            if not places:
+                continue
+            ends = await consumer.end_offsets(places)
+            committed = await admin.list_consumer_group_offsets(self._settings.group(service, topic.name), partitions=places)
+            begins = await consumer.beginning_offsets(places)
+            behind: list[int] = []
+            for place in places:
+                offset = committed[place].offset if place in committed else -1
+                behind.append(max(0, ends[place] - max(offset, begins[place])))
+            lags.append(Lag(service=service, topic=topic.name, by_partition=tuple(behind)))
+        return lags
+
+
+class LagWatch:
+    """Keeps the last known lags at hand, so that a request never waits for the broker."""
+
+    def __init__(self, settings: KafkaSettings, telemetry: Telemetry, wanted: Sequence[tuple[str, Topic]] | None = None) -> None:
+        self._settings = settings
+        self._telemetry = telemetry
+        self._wanted = wanted
+        self._lags: dict[tuple[str, str], int] = {}
+
+    def records(self, service: str, topic: Topic) -> int:
+        """Records that wait, by the last reading; 0 before the first."""
+        return self._lags.get((service, topic.name), 0)
+
+    @property
+    def most(self) -> int:
+        """The largest lag of all pairs."""
+        return max(self._lags.values(), default=0)
+
+    async def run(self, every_s: float = READ_EVERY_S) -> None:
+        """Read for ever; run it as a task and cancel it. While the broker does not answer, the last known lags stay."""
+        reader = LagReader(self._settings)
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout(max(10.0, every_s)):
+                        self._take(await reader.read(self._wanted))
+                except (KafkaError, OSError, TimeoutError) as exc:
+                    self._telemetry.log.warning("lag_unknown", error=exc)
+                    await reader.close()
+                await asyncio.sleep(every_s)
+        finally:
+            await reader.close()
+
+    def _take(self, lags: Sequence[Lag]) -> None:
+        self._lags = {(lag.service, lag.topic): lag.records for lag in lags}
+        for lag in lags:
+            self._telemetry.metrics.set("winnow_consumer_lag_records", lag.records, service=lag.service, topic=lag.topic)
