@@ -1,0 +1,1 @@
+"""The processes of Winnow, one folder each; services never import one another."""

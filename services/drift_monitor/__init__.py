@@ -1,0 +1,1 @@
+"""What runtimes and graders report, stored in order."""

@@ -1,0 +1,1 @@
+"""HTTP: submit a boundary, wait for its result, read history, recover originals."""

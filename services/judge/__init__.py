@@ -1,0 +1,1 @@
+"""evidence -> a source probability for each entry."""

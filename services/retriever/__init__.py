@@ -1,0 +1,1 @@
+"""candidate -> entries, evidence, provenance, features."""

@@ -1,4 +1,4 @@
-"""Two ways to the committed summary agree: from the parse (`prune`), and from stored spans and links alone (`decide`, what the pruner uses)."""
+"""The pruner cuts stored spans; the parser leaves out segments. Both ways lead to the same bytes."""
 
 from hypothesis import given
 from hypothesis import strategies as st

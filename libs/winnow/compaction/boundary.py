@@ -1,0 +1,44 @@
+"""One boundary through the core: parse the candidate and the previous summary, find evidence and provenance. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from winnow.compaction.analysis import Analysis, analyse
+from winnow.compaction.parse import parse
+from winnow.compaction.profiles import PROFILES
+from winnow.compaction.segments import Parsed
+from winnow.contracts.events import Message
+from winnow.contracts.vocabulary import Rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """What the core found."""
+
+    parsed: Parsed
+    analysis: Analysis
+    #: The caller's word, else the profile's default.
+    user_turns_survive: bool
+
+
+def examine(  # noqa: PLR0913  the parts of a boundary, each by its name
+    candidate: str,
+    *,
+    task: str,
+    previous: str | None,
+    history: Sequence[Message],
+    retained: Sequence[Message],
+    host: str | None = None,
+    profile: str | None = None,
+    rules: Rules = Rules.WINNOW,
+    pins: Sequence[str] = (),
+    user_turns_survive: bool | None = None,
+) -> Examined:
+    """Examine one boundary. M is parsed with the profile that was found for the candidate: one host writes both."""
+    parsed = parse(candidate, host=host, profile=profile, rules=rules, pins=pins)
+    before = parse(previous, host=host, profile=parsed.profile, rules=rules) if previous else None
+    survive = PROFILES[parsed.profile].user_turns_survive if user_turns_survive is None else user_turns_survive
+    analysis = analyse(
+        parsed, task=task, previous=before, history=history, retained=retained, user_turns_survive=survive, rules=rules
+    )
+    return Examined(parsed=parsed, analysis=analysis, user_turns_survive=survive)

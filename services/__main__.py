@@ -1,0 +1,112 @@
+"""`python -m services [NAME ...]`: all services, or the named ones, in one process."""
+
+import argparse
+import asyncio
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from aiokafka.errors import KafkaError
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings
+
+from services.settings import ProcessSettings
+from winnow.contracts.errors import WinnowError
+from winnow.messaging.runtime import EXIT_FAILED, Service, run
+from winnow.messaging.settings import KafkaSettings
+from winnow.messaging.status import StatusServer
+from winnow.messaging.topics import ensure_topics
+from winnow.storage.settings import DatabaseSettings
+from winnow.telemetry import Telemetry
+from winnow.telemetry.logs import install
+from winnow.telemetry.metrics import Metrics
+from winnow.telemetry.settings import TelemetrySettings
+
+#: Every service; its composition root is `services.<name>.app.build`.
+NAMES = ("gateway", "retriever", "judge", "pruner", "drift_monitor")
+#: Seconds that a start waits for a broker that is still coming up.
+BROKER_PATIENCE_S = 60.0
+#: sysexits.h: the settings are wrong; a supervisor need not try again.
+EXIT_CONFIG = 78
+
+Build = Callable[[Telemetry, KafkaSettings, DatabaseSettings], Service]
+
+
+def builder(name: str) -> Build:
+    """The composition root of a service. Imported when it is asked for: one service's process does not load the others' libraries."""
+    return cast("Build", importlib.import_module(f"services.{name}.app").build)
+
+
+async def serve(names: Sequence[str]) -> int:
+    """Check the topics, then run the services until a signal ends them; return the exit status."""
+    process, kafka, database, reporting = ProcessSettings(), KafkaSettings(), DatabaseSettings(), TelemetrySettings()
+    install(reporting)
+    metrics = Metrics()
+    telemetry = Telemetry.open("process", reporting, metrics)
+    parts = {name: Telemetry.open(name, reporting, metrics) for name in names}
+    try:
+        await _topics(kafka, telemetry, create=process.topics_create)
+        services = [builder(name)(parts[name], kafka, database) for name in names]
+        status = StatusServer(process.status_host, process.status_port, lambda: [c for s in services for c in s.checks()], telemetry)
+        await status.start()
+        try:
+            return await run(
+                services,
+                telemetry=telemetry,
+                settings=kafka,
+                on_ready=lambda: telemetry.log.info("service_ready", part="process", status_port=status.port),
+            )
+        finally:
+            await status.stop()
+    except (WinnowError, KafkaError, OSError) as error:
+        telemetry.log.error("service_failed", part="process", doing="start", error=error)  # noqa: TRY400  the text says what to do
+        return EXIT_FAILED
+    finally:
+        for part in (*parts.values(), telemetry):
+            part.close()
+
+
+async def _topics(kafka: KafkaSettings, telemetry: Telemetry, *, create: bool) -> None:
+    """Create and check the topics; wait a while for a broker that is still coming up."""
+    deadline = asyncio.get_running_loop().time() + BROKER_PATIENCE_S
+    while True:
+        try:
+            await ensure_topics(kafka, telemetry, may_create=create)
+        except KafkaError as error:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            telemetry.log.warning("attempt_failed", doing="topics", error=error)
+            await asyncio.sleep(1.0)
+        else:
+            return
+
+
+def settings_of(name: str) -> type[BaseSettings]:
+    """The settings class of a service, for documentation and checks."""
+    module = importlib.import_module(f"services.{name}.settings")
+    return next(v for v in vars(module).values() if isinstance(v, type) and issubclass(v, BaseSettings) and v.__module__ == module.__name__)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse the command line and serve."""
+    parser = argparse.ArgumentParser(
+        prog="python -m services",
+        description="Run Winnow's services in one process. Settings: environment variables WINNOW_* (docs/configuration.md).",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(NAMES)}; none: all of them")
+    names = parser.parse_args(argv).names or list(NAMES)
+    unknown = [n for n in names if n not in NAMES]
+    if unknown:
+        parser.error(f"there is no service {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    try:
+        return asyncio.run(serve(list(dict.fromkeys(names))))
+    except ValidationError as error:
+        for problem in error.errors(include_input=False, include_url=False):
+            name = "_".join(str(part) for part in problem["loc"]).upper()
+            sys.stderr.write(f"WINNOW_{name.removeprefix('WINNOW_')}: {problem['msg']}\n")
+        return EXIT_CONFIG
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""The judge, wired: the only place where its objects meet."""
+
+from collections.abc import Sequence
+
+from winnow.judging.local import LocalJudge
+from winnow.judging.port import Judge
+
+from services.judge.handlers import JudgeHandler
+from services.judge.settings import JudgeSettings
+from winnow.messaging.bus import Bus
+from winnow.messaging.settings import KafkaSettings
+from winnow.storage.database import Database
+from winnow.storage.service import ConsumingService, Loop, utc_now
+from winnow.storage.settings import DatabaseSettings
+from winnow.telemetry import Telemetry
+
+
+def build(
+    telemetry: Telemetry, kafka: KafkaSettings, database: DatabaseSettings, settings: JudgeSettings | None = None
+) -> ConsumingService:
+    """The judge with every adapter that is configured; the local one always is."""
+    own = settings or JudgeSettings()
+    judges: dict[str, Judge] = {"local": LocalJudge()}
+    if own.fallback_judge not in judges:
+        msg = f"WINNOW_FALLBACK_JUDGE is {own.fallback_judge!r}; there is {', '.join(sorted(judges))}"
+        raise ValueError(msg)
+
+    def wire(db: Database, bus: Bus) -> Sequence[Loop]:
+        """Subscribe."""
+        bus.subscribe(JudgeHandler(db, judges, fallback=own.fallback_judge, clock=utc_now, telemetry=telemetry))
+        return []
+
+    return ConsumingService("judge", kafka=kafka, database=database, telemetry=telemetry, wire=wire)

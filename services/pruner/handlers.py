@@ -1,0 +1,305 @@
+"""scores -> the committed summary.
+
+A batch goes, in one transaction: load what is stored -> read the gate of each fleet (hold, certificate, monitor) -> decide boundary by
+boundary in the order of the run, so that a child finds the roots of its parent -> store decisions and committed bytes -> commit; then
+publish what is *stored* and acknowledge.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from winnow.compaction.carry import Support, roots
+from winnow.compaction.decide import Fate, Judged, fates, without
+from winnow.contracts.events import Committed, Entry, EntryDecision, Score, Scores, Text, sha256
+from winnow.contracts.topics import COMMITTED, SCORES, Topic
+from winnow.contracts.vocabulary import Decision, Mode, Outcome, Reason, RootSource, Verdict, mildest
+from winnow.messaging.records import Dead, Handled, Received
+from winnow.storage import boundaries, entries, fleets, originals, stages
+from winnow.storage.boundaries import Boundary, ParentLookup
+from winnow.storage.database import Database, Transaction
+from winnow.storage.keys import ContentKey, Key, Stage
+from winnow.storage.originals import Content, Kind, NewHandle
+from winnow.storage.outputs import outgoing_of, output_of
+from winnow.telemetry.telemetry import Telemetry
+
+#: Outcomes after which nothing may be pruned.
+UNTOUCHED = (Outcome.UNJUDGED, Outcome.NOT_A_SUMMARY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """What a boundary handed on: its texts and the root of each of its entries."""
+
+    boundary_id: UUID
+    candidate_sha256: str
+    committed_sha256: str
+    roots: Mapping[str, RootSource]
+
+
+@dataclass(slots=True)
+class _Run:
+    """The boundaries of one run that this batch has decided, newest last: the database does not show them before they are stored."""
+
+    written: list[_Written] = field(default_factory=list)
+
+    def parent_of(self, boundary: Boundary) -> _Written | None:
+        """The boundary of this batch that wrote M: the one that the host names, else by committed text, else by candidate."""
+        m, named = boundary.previous_sha256, boundary.previous_boundary_id
+        newest = self.written[::-1]
+        orders = (
+            [w for w in newest if w.boundary_id == named and m in {w.committed_sha256, w.candidate_sha256}],
+            [w for w in newest if w.committed_sha256 == m],
+            [w for w in newest if w.candidate_sha256 == m],
+        )
+        return next((found[0] for found in orders if found), None)
+
+
+class PrunerHandler:
+    """Consumes scores."""
+
+    topic: Topic = SCORES
+    model = Scores
+
+    def __init__(self, database: Database, *, clock: Callable[[], datetime], monitor_stale_after: timedelta, telemetry: Telemetry) -> None:
+        """`monitor_stale_after`: age of the drift monitor's heartbeat that holds fleets whose operating point says so."""
+        self._database = database
+        self._clock = clock
+        self._stale_after = monitor_stale_after
+        self._telemetry = telemetry
+
+    def identity(self, event: Scores) -> Hashable:
+        """A boundary's request."""
+        return event.fleet, event.boundary_id, event.request_sha256
+
+    async def handle(self, batch: Sequence[Received[Scores]]) -> Handled:
+        """Prune a batch. See the module's docstring for the order."""
+        keys = [Key(r.event.fleet, r.event.boundary_id) for r in batch]
+        now = self._clock()
+        dead: list[Dead] = []
+        async with self._database.transaction() as tx:
+            known = await boundaries.load(tx, keys)
+            stored = await stages.load_outputs(tx, keys, Stage.COMMITTED)
+            valid = [r for r in batch if self._valid(r, known, dead)]
+            new = [r for r in valid if Key(r.event.fleet, r.event.boundary_id) not in stored]
+            fresh: list[Committed] = []
+            if new:
+                fresh = await self._commit(tx, new, known, now)
+                stored |= await stages.load_outputs(tx, [Key(e.fleet, e.boundary_id) for e in fresh], Stage.COMMITTED)
+        self._count(fresh, known)
+        outgoing = [
+            outgoing_of(COMMITTED, stored[key], r.context) for r in valid if (key := Key(r.event.fleet, r.event.boundary_id)) in stored
+        ]
+        return Handled(outgoing=outgoing, dead=dead)
+
+    def _valid(self, received: Received[Scores], known: Mapping[Key, Boundary], dead: list[Dead]) -> bool:
+        """The scores are for the boundary that is stored under this id, and for its bytes."""
+        event = received.event
+        boundary = known.get(Key(event.fleet, event.boundary_id))
+        if boundary is None:
+            reason, error = Reason.UNKNOWN_BOUNDARY, "the boundary was never stored, or was erased"
+        elif boundary.request_sha256 != event.request_sha256:
+            reason, error = Reason.ID_CONFLICT, "the scores are for another request than the stored one"
+        elif boundary.candidate_sha256 != event.candidate_sha256:
+            reason, error = Reason.HASH_MISMATCH, "the scores are for other bytes than the stored candidate"
+        elif boundary.evidence_at is None:
+            reason, error = Reason.UNKNOWN_BOUNDARY, "the boundary has no stored entries yet"
+        else:
+            return True
+        dead.append(Dead(record=received.record, reason=reason, error=error))
+        return False
+
+    async def _commit(
+        self, tx: Transaction, batch: Sequence[Received[Scores]], known: Mapping[Key, Boundary], now: datetime
+    ) -> list[Committed]:
+        """Decide and store, within `tx`. Return what was decided."""
+        keys = [Key(r.event.fleet, r.event.boundary_id) for r in batch]
+        gates = await fleets.gate(tx, {k.fleet for k in keys}, now=now, stale_after=self._stale_after)
+        points = await fleets.points(tx, {r.event.operating_point for r in batch})
+        listed = await entries.load(tx, keys)
+        texts = await originals.get(tx, {ContentKey(k.fleet, known[k].candidate_sha256) for k in keys})
+        handles = await originals.handles_of_many(tx, keys)
+        asking = [known[k] for k in keys if known[k].previous_sha256 is not None]
+        found = await boundaries.find_parents(tx, [_lookup(b) for b in asking])
+        parents = {b.key: p for b, p in zip(asking, found, strict=True) if p is not None}
+        inherited = await entries.roots_of(tx, {p.boundary.key for p in parents.values()})
+        runs: dict[tuple[str, str], _Run] = {}
+        contents: list[Content] = []
+        new_handles: list[NewHandle] = []
+        answers: list[stages.CommittedAnswer] = []
+        for received, key in zip(batch, keys, strict=True):
+            boundary, event = known[key], received.event
+            run = runs.setdefault((boundary.fleet, boundary.run), _Run())
+            parent_id, above = _parent(boundary, run, parents, inherited)
+            candidate = texts[ContentKey(key.fleet, boundary.candidate_sha256)]
+            own = dict(handles.get(key, {}))
+            if Kind.COMMITTED not in own:
+                own[Kind.COMMITTED] = originals.new_handle()
+            decided = _decide(
+                boundary, event, listed.get(key, ()), candidate,
+                gate=gates[key.fleet], point=points[event.operating_point].point, above=above, parent_id=parent_id, handles=own, now=now,
+            )  # fmt: skip
+            run.written.append(decided.written)
+            content = Content.of(key.fleet, decided.committed)
+            contents.append(content)
+            if Kind.COMMITTED not in handles.get(key, {}):
+                new_handles.append(
+                    NewHandle(
+                        handle=own[Kind.COMMITTED], fleet=key.fleet, sha256=content.sha256, kind=Kind.COMMITTED, boundary_id=key.boundary_id
+                    )
+                )
+            output, overflow = output_of(COMMITTED, decided.event, traceparent=received.envelope.traceparent)
+            if overflow is not None:
+                contents.append(overflow.content)
+                new_handles.append(overflow.handle)
+            answers.append(stages.CommittedAnswer(event=decided.event, output=output))
+        await originals.put(tx, contents)
+        await originals.put_handles(tx, new_handles)
+        await stages.store_committed(tx, answers, now=now)
+        return [a.event for a in answers]
+
+    def _count(self, fresh: Sequence[Committed], known: Mapping[Key, Boundary]) -> None:
+        """Metrics of what this call decided."""
+        metrics = self._telemetry.metrics
+        for event in fresh:
+            reason = event.reason.value if event.reason else ""
+            metrics.count("winnow_outcomes_total", service="pruner", outcome=event.outcome.value, reason=reason)
+            took = (event.committed_at - known[Key(event.fleet, event.boundary_id)].received_at).total_seconds()
+            metrics.observe("winnow_boundary_seconds", took, outcome=event.outcome.value)
+            for d in event.decisions:
+                metrics.count("winnow_entries_total", section_class=d.section_class.value, decision=d.decision.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decided:
+    """One boundary, decided."""
+
+    event: Committed
+    committed: bytes
+    written: _Written
+
+
+def _lookup(boundary: Boundary) -> ParentLookup:
+    """Ask for the boundary that wrote M."""
+    return ParentLookup(
+        fleet=boundary.fleet,
+        run=boundary.run,
+        boundary_id=boundary.boundary_id,
+        previous_boundary_id=boundary.previous_boundary_id,
+        previous_sha256=boundary.previous_sha256 or "",
+    )
+
+
+def _parent(
+    boundary: Boundary,
+    run: _Run,
+    parents: Mapping[Key, boundaries.Parent],
+    inherited: Mapping[Key, Mapping[str, RootSource]],
+) -> tuple[UUID | None, Mapping[str, RootSource] | None]:
+    """The boundary that wrote M and its roots; this batch's own boundaries are newer than the stored ones."""
+    if boundary.previous_sha256 is None:
+        return None, None
+    if (fresh := run.parent_of(boundary)) is not None:
+        return fresh.boundary_id, fresh.roots
+    if (stored := parents.get(boundary.key)) is not None:
+        return stored.boundary.boundary_id, inherited.get(stored.boundary.key, {})
+    return None, None
+
+
+def _decide(  # noqa: PLR0913  everything that a decision rests on, each by its name
+    boundary: Boundary,
+    event: Scores,
+    listed: Sequence[Entry],
+    candidate: bytes,
+    *,
+    gate: fleets.Gate,
+    point: fleets.Point,
+    above: Mapping[str, RootSource] | None,
+    parent_id: UUID | None,
+    handles: Mapping[Kind, str],
+    now: datetime,
+) -> _Decided:
+    """Decide one boundary. Pure."""
+    judged = event.outcome not in UNTOUCHED
+    scores = {s.n: s for s in event.scores}
+    supported = {n: None if s.score is None else s.score >= point.tau for n, s in scores.items()}
+    found = roots(
+        [Support(n=e.n, sources=e.sources, previous_key=e.previous_key, supported=supported.get(e.n) if judged else None) for e in listed],
+        above,
+    )
+    missing = judged and any(e.n not in scores for e in listed)
+    fate = fates(
+        [
+            Judged(
+                n=e.n, above=tuple(n for n in (e.parent, e.lead_in) if n is not None), span=e.span, pinned_by=e.pinned_by, root=found[e.n],
+                score=scores[e.n].score if e.n in scores else None,
+                verdict=scores[e.n].verdict if e.n in scores else Verdict.UNSCORED,
+            )
+            for e in listed
+        ],
+        tau=point.tau, rules=boundary.rules, judged=judged,
+    )  # fmt: skip
+    mode = mildest(boundary.mode, point.mode, *([Mode.ANNOTATE] if gate.held else []))
+    gone = {f.n for f in fate if f.decision is Decision.PRUNED} if mode is Mode.ENFORCE else set()
+    committed = without(candidate, [e.span for e in listed if e.n in gone])
+    outcome, reason = event.outcome, event.reason
+    if missing and outcome is Outcome.JUDGED:
+        outcome, reason = Outcome.JUDGED_PARTIAL, Reason.UNSCORED_ENTRIES
+    late = boundary.deadline is not None and now > boundary.deadline
+    result = Committed(
+        fleet=boundary.fleet,
+        run=boundary.run,
+        agent=boundary.agent,
+        boundary_id=boundary.boundary_id,
+        request_sha256=boundary.request_sha256,
+        candidate_sha256=boundary.candidate_sha256,
+        operating_point=event.operating_point,
+        deadline=boundary.deadline,
+        index=boundary.boundary_index,
+        outcome=outcome,
+        reason=reason,
+        mode=mode,
+        held=gate.held,
+        held_because=gate.because,
+        rules=boundary.rules,
+        profile=boundary.profile or "unknown",
+        tau=point.tau,
+        judge=event.judge,
+        fallback_for=event.fallback_for,
+        summary=Text.of(committed.decode(), handles[Kind.COMMITTED]),
+        committed_sha256=sha256(committed),
+        pruned=len(gone),
+        decisions=tuple(_entry_decision(e, f, scores.get(e.n), found[e.n].source) for e, f in zip(listed, fate, strict=True)),
+        parent_boundary_id=parent_id,
+        candidate_handle=handles.get(Kind.CANDIDATE),
+        history_handle=handles.get(Kind.HISTORY),
+        committed_at=now,
+        late=late,
+        warnings=boundary.warnings,
+    )
+    written = _Written(
+        boundary_id=boundary.boundary_id,
+        candidate_sha256=boundary.candidate_sha256,
+        committed_sha256=sha256(committed),
+        roots={e.key: found[e.n].source for e in listed},
+    )
+    return _Decided(event=result, committed=committed, written=written)
+
+
+def _entry_decision(entry: Entry, fate: Fate, score: Score | None, root: RootSource) -> EntryDecision:
+    """The decision as the event and the table say it."""
+    return EntryDecision(
+        n=entry.n,
+        section=entry.section,
+        section_class=entry.section_class,
+        span=entry.span,
+        decision=fate.decision,
+        reason=fate.reason,
+        score=score.score if score else None,
+        verdict=score.verdict if score else Verdict.UNSCORED,
+        provenance=entry.provenance,
+        root_source=root,
+        explanation=score.explanation if score else "no usable answer: kept",
+        pinned_by=entry.pinned_by,
+    )

@@ -1,0 +1,316 @@
+"""candidate -> entries, pooled evidence, provenance, features.
+
+A batch goes: look up what is known -> examine what is new -> one transaction (boundaries, originals, handles, evidence) -> publish what
+is *stored* -> acknowledge. The first stored answer wins; a redelivery publishes it again.
+"""
+
+import asyncio
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic import ValidationError
+
+from winnow.compaction.analysis import FEATURES_VERSION
+from winnow.compaction.boundary import Examined, examine
+from winnow.compaction.parse import PARSER_VERSION
+from winnow.contracts import ids, limits
+from winnow.contracts.envelope import encode
+from winnow.contracts.errors import Gone, HashMismatch, NotFound
+from winnow.contracts.events import Candidate, ClaimCheck, Committed, Evidence, Messages, Text, sha256
+from winnow.contracts.topics import CANDIDATE, COMMITTED, EVIDENCE, Topic
+from winnow.contracts.vocabulary import Outcome, Reason
+from winnow.messaging.records import Dead, Handled, Outgoing, Received
+from winnow.storage import boundaries, fleets, originals, stages
+from winnow.storage.boundaries import Boundary, NewBoundary, Status
+from winnow.storage.database import Database
+from winnow.storage.keys import Key, Stage
+from winnow.storage.originals import Content, Kind, NewHandle
+from winnow.storage.outputs import outgoing_of, output_of
+
+#: Characters of a boundary above which the core works in a thread: 100,000 take about 40 ms, in which no heartbeat would be sent.
+INLINE_CHARACTERS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """One candidate with its messages at hand."""
+
+    received: Received[Candidate]
+    messages: Messages
+    content: bytes  # the stored form of `messages`
+    messages_sha256: str
+    request_sha256: str
+
+    @property
+    def key(self) -> Key:
+        """Fleet and boundary id."""
+        return Key(self.received.event.fleet, self.received.event.boundary_id)
+
+
+class RetrieverHandler:
+    """Consumes candidates."""
+
+    topic: Topic = CANDIDATE
+    model = Candidate
+
+    def __init__(self, database: Database, *, default_point: fleets.Point, clock: Callable[[], datetime]) -> None:
+        """`default_point` is the first operating point of a fleet that is seen for the first time."""
+        self._database = database
+        self._default_point = default_point
+        self._clock = clock
+
+    def identity(self, event: Candidate) -> Hashable:
+        """Equal events are one; the same id with other content is looked at as the conflict that it is."""
+        return event
+
+    async def handle(self, batch: Sequence[Received[Candidate]]) -> Handled:
+        """Retrieve for a batch. See the module's docstring for the order."""
+        dead: list[Dead] = []
+        rejected: list[Outgoing] = []
+        works = await self._open(batch, dead)
+        keys = [w.key for w in works]
+        async with self._database.transaction() as tx:
+            known = await boundaries.load(tx, keys)
+            answered = await stages.load_outputs(tx, keys, Stage.EVIDENCE)
+        new = [w for w in works if w.key not in answered and _agrees(w, known.get(w.key))]
+        examined = {}
+        for work in new:
+            try:
+                examined[work.key, work.request_sha256] = await self._examine(work)
+            except _TooManyEntries as exc:
+                dead.append(Dead(record=work.received.record, reason=Reason.TOO_LARGE, error=str(exc)))
+                rejected.append(_rejection(work, Reason.TOO_LARGE))
+        stored = await self._store([w for w in new if (w.key, w.request_sha256) in examined], examined)
+        async with self._database.transaction() as tx:
+            answers = await stages.load_outputs(tx, keys, Stage.EVIDENCE)
+            known = await boundaries.load(tx, [w.key for w in works if w.key not in stored])
+        outgoing: list[Outgoing] = []
+        for work in works:
+            request = stored.get(work.key) or (known[work.key].request_sha256 if work.key in known else None)
+            if request is not None and request != work.request_sha256:
+                error = "the boundary id was submitted before with other content; use a new id"
+                dead.append(Dead(record=work.received.record, reason=Reason.ID_CONFLICT, error=error))
+                rejected.append(_rejection(work, Reason.ID_CONFLICT))
+            elif (answer := answers.get(work.key)) is not None:
+                outgoing.append(outgoing_of(EVIDENCE, answer, work.received.context))
+        return Handled(outgoing=(*outgoing, *rejected), dead=dead)
+
+    async def _open(self, batch: Sequence[Received[Candidate]], dead: list[Dead]) -> list[_Work]:
+        """Resolve claim checks; what this fleet does not have becomes a dead letter."""
+        works = []
+        for received in batch:
+            event = received.event
+            try:
+                if event.messages is None:
+                    messages = event.inline_messages()
+                    content = messages.content()
+                else:
+                    async with self._database.transaction() as tx:
+                        original = await originals.resolve(tx, event.fleet, event.messages.handle, now=self._clock())
+                    content = _claimed(original, event.messages)
+                    messages = Messages.model_validate_json(content)
+            except (NotFound, Gone):
+                dead.append(Dead(record=received.record, reason=Reason.CLAIM_LOST, error="the claim check names no original of this fleet"))
+            except HashMismatch:
+                dead.append(Dead(record=received.record, reason=Reason.HASH_MISMATCH, error="the claim check's hash is not the original's"))
+            except ValidationError:
+                dead.append(Dead(record=received.record, reason=Reason.INVALID, error="the claimed original does not hold messages"))
+            else:
+                digest = sha256(content)
+                works.append(
+                    _Work(
+                        received=received,
+                        messages=messages,
+                        content=content,
+                        messages_sha256=digest,
+                        request_sha256=event.request_sha256(digest),
+                    )
+                )
+        return works
+
+    async def _examine(self, work: _Work) -> Examined:
+        """Run the core, off the event loop where it takes long enough to starve heartbeats."""
+        event = work.received.event
+        arguments = {
+            "task": event.task,
+            "previous": event.previous_summary,
+            "history": work.messages.history,
+            "retained": work.messages.retained,
+            "host": event.host,
+            "profile": event.profile,
+            "rules": event.rules,
+            "pins": event.pins,
+            "user_turns_survive": event.user_turns_survive,
+        }
+        if len(work.content) + len(event.candidate) > INLINE_CHARACTERS:
+            found = await asyncio.to_thread(examine, event.candidate, **arguments)
+        else:
+            found = examine(event.candidate, **arguments)  # type: ignore[arg-type]  # one dict of differently typed keywords
+            await asyncio.sleep(0)  # the other services of this process get their turn
+        if len(found.parsed.entries) > limits.MAX_ENTRIES:
+            raise _TooManyEntries(len(found.parsed.entries))
+        return found
+
+    async def _store(self, works: Sequence[_Work], examined: dict[tuple[Key, str], Examined]) -> dict[Key, str]:
+        """One transaction with all that is new. Return the request hash that each boundary now stands for."""
+        if not works:
+            return {}
+        now = self._clock()
+        async with self._database.transaction() as tx:
+            current = await fleets.ensure(tx, {w.key.fleet for w in works}, default=self._default_point, now=now)
+            contents: list[Content] = []
+            for work in works:
+                contents.extend(_contents(work))
+            await originals.put(tx, contents)
+            rows = [
+                NewBoundary.of(
+                    w.received.event,
+                    received_at=now,
+                    history_sha256=w.messages_sha256,
+                    request_sha256=w.request_sha256,
+                    traceparent=w.received.envelope.traceparent,
+                )
+                for w in works
+            ]
+            inserted = await boundaries.insert_new(tx, rows)
+            handles: list[NewHandle] = []
+            answers: list[stages.EvidenceAnswer] = []
+            for work, found in zip(works, inserted, strict=True):
+                if found.status is Status.CONFLICT:
+                    continue
+                have = {} if found.status is Status.INSERTED else await originals.handles_of(tx, *work.key)
+                own = {kind: have.get(kind) or originals.new_handle() for kind in _kinds(work)}
+                handles.extend(_handles(work, {k: h for k, h in own.items() if k not in have}))
+                event = _evidence(work, examined[work.key, work.request_sha256], found.boundary, current[work.key.fleet], own)
+                output, overflow = output_of(EVIDENCE, event, traceparent=work.received.envelope.traceparent)
+                if overflow is not None:
+                    await originals.put(tx, [overflow.content])
+                    handles.append(overflow.handle)
+                answers.append(stages.EvidenceAnswer(event=event, output=output))
+            await originals.put_handles(tx, handles)
+            await stages.store_evidence(tx, answers, now=now)
+        return {found.boundary.key: found.boundary.request_sha256 for found in inserted}
+
+
+class _TooManyEntries(Exception):
+    """The summary has more entries than are judged."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(f"the summary has {count} entries, at most {limits.MAX_ENTRIES} are judged")
+
+
+def _claimed(original: originals.Resolved, claim: ClaimCheck) -> bytes:
+    """The bytes that a claim check names. Raise `HashMismatch` where it states another hash."""
+    if original.sha256 != claim.sha256:
+        raise HashMismatch
+    return original.data
+
+
+def _agrees(work: _Work, known: Boundary | None) -> bool:
+    """Nothing is stored under this id, or the same request."""
+    return known is None or known.request_sha256 == work.request_sha256
+
+
+def _kinds(work: _Work) -> tuple[Kind, ...]:
+    """The originals of a boundary."""
+    previous = () if work.received.event.previous_summary is None else (Kind.PREVIOUS,)
+    return (Kind.TASK, Kind.HISTORY, Kind.CANDIDATE, *previous)
+
+
+def _contents(work: _Work) -> list[Content]:
+    """Task, history, candidate and previous summary, to be stored once a fleet."""
+    event = work.received.event
+    texts: list[bytes | str] = [event.task, event.candidate]
+    if event.previous_summary is not None:
+        texts.append(event.previous_summary)
+    return [Content.of(event.fleet, text) for text in texts] + [Content(fleet=event.fleet, sha256=work.messages_sha256, data=work.content)]
+
+
+def _handles(work: _Work, names: dict[Kind, str]) -> list[NewHandle]:
+    """Handles for the originals of a boundary."""
+    event = work.received.event
+    hashes = {
+        Kind.TASK: sha256(event.task),
+        Kind.HISTORY: work.messages_sha256,
+        Kind.CANDIDATE: event.candidate_sha256,
+        Kind.PREVIOUS: sha256(event.previous_summary or ""),
+    }
+    return [
+        NewHandle(handle=handle, fleet=event.fleet, sha256=hashes[kind], kind=kind, boundary_id=event.boundary_id)
+        for kind, handle in names.items()
+    ]
+
+
+def _evidence(work: _Work, found: Examined, boundary: Boundary, fleet: fleets.Fleet, own: dict[Kind, str]) -> Evidence:
+    """The event for the judge."""
+    event = work.received.event
+    return Evidence(
+        fleet=event.fleet,
+        run=event.run,
+        agent=event.agent,
+        boundary_id=event.boundary_id,
+        request_sha256=work.request_sha256,
+        candidate_sha256=event.candidate_sha256,
+        operating_point=fleet.operating_point.id,
+        deadline=boundary.deadline,
+        index=event.index,
+        boundary_at=boundary.boundary_at,
+        mode=event.mode,
+        rules=event.rules,
+        host=event.host,
+        profile=found.parsed.profile,
+        user_turns_survive=found.user_turns_survive,
+        not_a_summary=found.parsed.outcome,
+        task=Text.of(event.task, own[Kind.TASK]),
+        previous=None if event.previous_summary is None else Text.of(event.previous_summary, own[Kind.PREVIOUS]),
+        retained=_retained(work, own[Kind.HISTORY]),
+        passages=found.analysis.passages,
+        entries=found.analysis.entries,
+        parser_version=PARSER_VERSION,
+        features_version=FEATURES_VERSION,
+        messages_sha256=work.messages_sha256,
+        warnings=(*found.parsed.warnings, *found.analysis.warnings),
+    )
+
+
+def _retained(work: _Work, history: str) -> Text:
+    """R as a text of its own; above the inline limit the handle of H and R stands for it."""
+    content = Messages(retained=work.messages.retained).content()
+    if len(content) <= limits.INLINE_TEXT_BYTES:
+        return Text.of(content.decode())
+    return Text(sha256=work.messages_sha256, size=len(work.content), handle=history)
+
+
+def _rejection(work: _Work, reason: Reason) -> Outgoing:
+    """Tell the runtime that this request ends here; the request's hash keeps it apart from the first one's result."""
+    event = work.received.event
+    at = datetime.fromtimestamp(work.received.record.timestamp / 1000, UTC)
+    body = Committed(
+        fleet=event.fleet,
+        run=event.run,
+        agent=event.agent,
+        boundary_id=event.boundary_id,
+        request_sha256=work.request_sha256,
+        candidate_sha256=event.candidate_sha256,
+        operating_point=0,
+        deadline=event.deadline,
+        index=event.index,
+        outcome=Outcome.REJECTED,
+        reason=reason,
+        mode=event.mode,
+        rules=event.rules,
+        profile=event.profile or "unknown",
+        tau=0.0,
+        summary=None,
+        committed_sha256=None,
+        committed_at=at,
+    )
+    return Outgoing(
+        topic=COMMITTED,
+        key=event.key,
+        body=encode(COMMITTED, body),
+        event_id=str(ids.event_id(event.fleet, event.boundary_id, f"rejected/{work.request_sha256}")),
+        time=at,
+        context=work.received.context,
+    )
