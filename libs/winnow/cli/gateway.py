@@ -30,9 +30,20 @@ _CLIENT_ERROR = 400
 class Gateway:
     """One gateway, asked with one key. Use as a context manager."""
 
-    def __init__(self, url: str, key: str) -> None:
-        """`url` is the gateway's base URL, `key` the API key of a fleet."""
-        self._client = httpx.Client(base_url=url, headers={"authorization": f"Bearer {key}"}, timeout=SLACK_S)
+    def __init__(self, url: str, key: str, *, transport: httpx.BaseTransport | None = None) -> None:
+        """`url` is the gateway's base URL, `key` the API key of a fleet. `transport` replaces the network.
+
+        Raise `Permanent` where either cannot be one.
+        """
+        if not (key.isascii() and key.isprintable()):
+            raise Permanent("WINNOW_API_KEY holds characters that no key has; was it pasted with a line end?")
+        try:
+            parsed = httpx.URL(url)
+        except httpx.InvalidURL:
+            parsed = httpx.URL("")
+        if parsed.scheme not in {"http", "https"} or not parsed.host:
+            raise Permanent("WINNOW_GATEWAY_URL is not the URL of a gateway; it looks like http://127.0.0.1:8484")
+        self._client = httpx.Client(base_url=parsed, headers={"authorization": f"Bearer {key}"}, timeout=SLACK_S, transport=transport)
 
     def __enter__(self) -> Self:
         """Keep its connections open."""
@@ -104,9 +115,6 @@ class Gateway:
         """One request; anything but a success is raised as the error that it means."""
         try:
             answer = self._client.request(method, path, **request)
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as exc:
-            msg = f"WINNOW_GATEWAY_URL is not a URL ({exc}); it looks like http://127.0.0.1:8484"
-            raise Permanent(msg) from None
         except httpx.TransportError as exc:
             msg = f"the gateway at {self._client.base_url} does not answer ({type(exc).__name__}); see whether it runs"
             raise Unreachable(msg) from exc
