@@ -1,6 +1,9 @@
 """The one place where brokers are made. The library's own defaults lose messages (at most once, from `latest`); none of them is left."""
 
 import asyncio
+import contextlib
+import logging
+from collections.abc import Iterator
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -56,7 +59,8 @@ async def probe_idempotence(settings: KafkaSettings, telemetry: Telemetry) -> bo
     await reachable.stop()
     probe = AIOKafkaProducer(**producer_options(settings, service=telemetry.service, idempotent=True))
     try:
-        await asyncio.wait_for(probe.start(), PROBE_S)
+        with _quiet_producer():
+            await asyncio.wait_for(probe.start(), PROBE_S)
     except (KafkaError, TimeoutError) as exc:
         telemetry.log.info("broker_probe", idempotent=False, error=exc)
         return False
@@ -79,11 +83,30 @@ def make_broker(settings: KafkaSettings, *, service: str, telemetry: Telemetry, 
         allow_auto_create_topics=False,  # it would create topics with one partition
         apply_types=False,  # the body is validated in our recipe; dependency injection costs a thread hop a call
         graceful_timeout=settings.graceful_timeout_s,
-        logger=telemetry.log.stdlib,  # without one, errors of parser and handler vanish
+        logger=_library_logger(telemetry),  # without one, errors of parser and handler vanish
     )
     # FastStream takes security as an object of its own that cannot name every mechanism; the client takes plain options.
     broker._connection_kwargs |= {"security_protocol": security_protocol, "ssl_context": ssl_context, **sasl}  # noqa: SLF001  as said
     return broker
+
+
+def _library_logger(telemetry: Telemetry) -> logging.Logger:
+    """FastStream's own messages: its errors, not two lines for each batch nor the warning that topics are not made automatically."""
+    logger = telemetry.log.stdlib.getChild("faststream")
+    logger.setLevel(logging.ERROR)
+    return logger
+
+
+@contextlib.contextmanager
+def _quiet_producer() -> Iterator[None]:
+    """A broker that refuses a producer id is an answer, not an error; aiokafka logs it as one."""
+    logger = logging.getLogger("aiokafka.producer.sender")
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def producer_of(broker: KafkaBroker) -> AIOKafkaProducer:

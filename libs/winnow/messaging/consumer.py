@@ -25,6 +25,7 @@ from faststream.kafka import KafkaBroker
 from faststream.kafka.subscriber.usecase import BatchSubscriber
 from faststream.middlewares import AckPolicy
 
+from winnow.contracts import limits
 from winnow.contracts.errors import SchemaTooNew
 from winnow.contracts.vocabulary import Reason
 from winnow.messaging.broker import consumer_options
@@ -35,6 +36,9 @@ from winnow.messaging.records import Dead, E, Handler, Received
 from winnow.messaging.surroundings import Surroundings
 from winnow.messaging.tracing import RecordSpans, batch_span
 from winnow.messaging.work import GoingAway, Halted, Worker
+
+#: Bytes that are validated in one go, about a millisecond: more would starve heartbeats and the other services of the process.
+UNBROKEN_BYTES = 128 * limits.KIB
 
 
 def chunks(arrived: Sequence[Opened | Dead], most_bytes: int) -> Iterator[list[Opened | Dead]]:
@@ -159,8 +163,14 @@ class BatchConsumer(Generic[E]):
         batch: list[Received[E]] = []
         dead: list[Dead] = []
         known: set[Hashable] = set()
+        unbroken = 0
         for one in arrived:
-            telemetry.metrics.observe("winnow_record_bytes", one.record.size, topic=self._handler.topic.name)
+            size = one.record.size
+            telemetry.metrics.observe("winnow_record_bytes", size, topic=self._handler.topic.name)
+            unbroken += size
+            if unbroken >= UNBROKEN_BYTES:
+                unbroken = 0
+                await asyncio.sleep(0)
             valid = one if isinstance(one, Dead) else self._validated(one, bodies.get(one.record.position, one.record.value))
             if isinstance(valid, Dead):
                 dead.append(valid)
@@ -171,7 +181,6 @@ class BatchConsumer(Generic[E]):
             known.add(identity)
             context = spans.start(valid.record)
             batch.append(Received(event=valid.event, record=valid.record, envelope=valid.envelope, context=context))
-            await asyncio.sleep(0)  # validating a hundred large bodies in a row would starve heartbeats and neighbours
         return batch, dead
 
     def _validated(self, opened: Opened, body: bytes | Dead | None) -> Valid[E] | Dead:

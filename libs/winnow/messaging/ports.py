@@ -91,7 +91,8 @@ class StuckStore(Protocol):
     async def sweep(self, *, older_than_s: float, limit: int, send: Callable[[Sequence[OutboxItem]], Awaitable[Sequence[int]]]) -> int:
         """Call `send` with the event that each stuck boundary waits for; return how many were claimed.
 
-        Up to `limit` boundaries whose next stage has not answered for `older_than_s`, oldest first. Item ids are numbers within the call; those that `send` returns were published. One transaction: two sweepers never publish the same
-        boundary at the same time, and an implementation waits longer after each sweep of one boundary.
+        Up to `limit` boundaries whose next stage has not answered for `older_than_s`, oldest first. Item ids are numbers within the call;
+        those that `send` returns were published. One transaction: two sweepers never publish the same boundary at the same time, and
+        an implementation waits longer after each sweep of one boundary.
         """
         ...
