@@ -1,0 +1,1 @@
+"""Judging: the port, the local judge, and in `adapters` the remote ones."""

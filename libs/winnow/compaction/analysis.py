@@ -1,0 +1,145 @@
+"""From a parsed candidate to entries with evidence, provenance and features: the retriever's pure core."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from winnow.compaction import text as texts
+from winnow.compaction.corpus import Corpus, read, streams, units_of
+from winnow.compaction.features import FEATURES_VERSION, row, token_features, value_features
+from winnow.compaction.lookup import Lookup
+from winnow.compaction.passages import Span, chunks
+from winnow.compaction.postings import MAX_MATCHES, Queries
+from winnow.compaction.provenance import provenance, user_is_source
+from winnow.compaction.retrieval import Hit
+from winnow.compaction.segments import Parsed
+from winnow.compaction.style import style_of
+from winnow.compaction.values import values_of
+from winnow.contracts.events import Entry, EntryEvidence, Message, Passage
+from winnow.contracts.vocabulary import Rules
+
+__all__ = ["FEATURES_VERSION", "Analysis", "analyse"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What the retriever says of a boundary."""
+
+    entries: tuple[Entry, ...]
+    passages: tuple[Passage, ...]
+    warnings: tuple[str, ...]
+
+
+def analyse(
+    parsed: Parsed,
+    *,
+    task: str,
+    previous: Parsed | None,
+    history: Sequence[Message],
+    retained: Sequence[Message],
+    user_turns_survive: bool,
+    rules: Rules,
+) -> Analysis:
+    """Find evidence, provenance and features for every entry of a candidate summary.
+
+    Pure and deterministic to the last bit. Linear in the length of the span and in the number of entries; text of one entry changes
+    nothing of another.
+
+    Args:
+        parsed: the candidate.
+        task: P, context and never a source.
+        previous: M, parsed; None where there is none.
+        history: H.
+        retained: R.
+        user_turns_survive: user turns stay visible after compaction, so that they need not be a source.
+        rules: `published` counts every environment message as a source, whatever its origin, and no user turn.
+    """
+    if not parsed.entries:
+        return Analysis(entries=(), passages=(), warnings=())
+    messages = (*history, *retained)
+    entry_texts = [texts.normalise(texts.strip_marker(entry.text)) for entry in parsed.entries]
+    queries = Queries.of([texts.tokens(text) for text in entry_texts])
+    corpus = read(task, units_of(previous), messages, rules)
+    numbers = streams(corpus, queries)
+    token = token_features(corpus, numbers, queries, entry_texts)
+    values = [values_of(text) for text in entry_texts]
+    lookup = Lookup(corpus, numbers, queries, values)
+    pool, cited = _pool(corpus, token.hits)
+    from_users = user_is_source(rules, user_turns_survive=user_turns_survive)
+    unit_numbers = [unit.n for unit in corpus.units]
+    keys = {} if previous is None else {entry.n: entry.key for entry in previous.entries}
+    names = tuple(token.columns)
+    rows = zip(*(column.tolist() for column in token.columns.values()), strict=True)
+    entries: list[Entry] = []
+    for entry, text, of_entry, carry, evidence, columns in zip(parsed.entries, entry_texts, values, token.carry, cited, rows, strict=True):
+        features = row(dict(zip(names, columns, strict=True)), value_features(of_entry, lookup.places), style_of(text))
+        found = provenance(
+            of_entry,
+            lookup.places,
+            features,
+            carry,
+            messages=messages,
+            unit_numbers=unit_numbers,
+            user_is_source=from_users,
+        )
+        entries.append(
+            Entry(
+                n=entry.n,
+                key=entry.key,
+                parent=entry.parent,
+                lead_in=entry.lead_in,
+                section=entry.section,
+                section_class=entry.section_class,
+                text=entry.text,
+                span=entry.span,
+                pinned_by=entry.pinned_by,
+                truncated=entry.truncated,
+                evidence=evidence,
+                provenance=found.best,
+                values=found.values,
+                previous_entry=None if carry.unit is None else unit_numbers[carry.unit],
+                previous_key=None if carry.unit is None else keys.get(unit_numbers[carry.unit] or 0),
+                previous_similarity=min(1.0, max(carry.coverage, carry.ratio)),
+                sources=found.sources,
+                features=features,
+            )
+        )
+    return Analysis(entries=tuple(entries), passages=pool, warnings=_warnings(lookup, queries, corpus))
+
+
+def _warnings(lookup: Lookup, queries: Queries, corpus: Corpus) -> tuple[str, ...]:
+    """What was done by a cheaper road because the boundary is too large."""
+    found: list[str] = []
+    if lookup.capped:
+        found.append("values_by_tokens: too many values over too long a span; the last ones were looked up by their tokens")
+    if len(queries.ids) * len(corpus.passages) > MAX_MATCHES:
+        found.append("retrieval_capped: too many entries over too long a span; the most frequent tokens may have been left out")
+    return tuple(found)
+
+
+def _pool(corpus: Corpus, hits: list[list[Hit]]) -> tuple[tuple[Passage, ...], list[tuple[EntryEvidence, ...]]]:
+    """Widen the retrieved passages to their chunks, pool them once each in order of the span, and cite them by number."""
+    enclosing = chunks(corpus.passages)
+    wanted = sorted({hit.passage for of_entry in hits for hit in of_entry})
+    number: dict[Span, int] = {}
+    for passage in wanted:
+        number.setdefault(enclosing[passage], len(number) + 1)
+    by_message = {output.message: output for output in corpus.outputs}
+    pool = tuple(
+        Passage(
+            id=at,
+            message=corpus.messages[chunk.message].i,
+            tool=by_message[chunk.message].tool,
+            origin=by_message[chunk.message].origin,
+            start=chunk.start,
+            end=chunk.end,
+            text=by_message[chunk.message].text[chunk.start : chunk.end],
+        )
+        for chunk, at in number.items()
+    )
+    cited: list[tuple[EntryEvidence, ...]] = []
+    for of_entry in hits:
+        best: dict[int, float] = {}
+        for hit in of_entry:
+            best.setdefault(number[enclosing[hit.passage]], hit.score)
+        cited.append(tuple(EntryEvidence(passage=at, rank=rank, bm25=score) for rank, (at, score) in enumerate(best.items(), 1)))
+    return pool, cited

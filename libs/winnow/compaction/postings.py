@@ -1,0 +1,123 @@
+"""Inverted index of a handful of query tokens over many documents, and the sums over it; everything adds in a fixed order."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+#: Cells (queries × documents) and matches that are held at once: 16 MB an array.
+_BLOCK: Final = 2_000_000
+#: Matches (query token × document that holds it) of all queries together. Above it the most frequent tokens, which say least, are
+#: left out. 40 entries over 100,000 tokens have about 60,000; a megabyte of entries over 8 MiB would have thousands of millions.
+MAX_MATCHES: Final = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Token lists of all entries, as ids."""
+
+    count: int
+    vocabulary: Mapping[str, int]  # token to id, from 1; 0 is every other token
+    ids: Ints  # token ids of all queries, in order, repeats repeated
+    query: Ints  # the query each of them stands in
+    first: Bools  # the first of its kind in its query
+
+    @classmethod
+    def of(cls, token_lists: Sequence[Sequence[str]]) -> "Queries":
+        """Number the tokens of `token_lists` by first appearance."""
+        flat = list(chain.from_iterable(token_lists))
+        vocabulary = {token: number for number, token in enumerate(dict.fromkeys(flat), 1)}
+        ids = np.fromiter(map(vocabulary.__getitem__, flat), np.int64, len(flat))
+        query = np.repeat(np.arange(len(token_lists)), [len(tokens) for tokens in token_lists])
+        first = np.zeros(len(flat), np.bool_)
+        first[np.unique(query * (len(vocabulary) + 1) + ids, return_index=True)[1]] = True
+        return cls(len(token_lists), vocabulary, ids, query, first)
+
+    def sums(self, weights: Floats) -> Floats:
+        """For each query the sum of `weights` (by token id) over its distinct tokens, added in query order."""
+        return np.asarray(np.bincount(self.query, weights[self.ids] * self.first, self.count), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Matches of some consecutive queries with all documents."""
+
+    begin: int  # first query
+    end: int
+    documents: int
+    cell: Ints  # (query - begin) * documents + document, in query order
+    match: Ints  # index into the postings
+    token: Ints  # token id
+    first: Bools  # the token is the first of its kind in its query
+
+    def totals(self, weights: Floats) -> Floats:
+        """Sums of `weights` (one a match) for each query (row) and document (column), added in query order."""
+        shape = (self.end - self.begin, self.documents)
+        return np.asarray(np.bincount(self.cell, weights, shape[0] * shape[1]), np.float64).reshape(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """For each token id the documents that hold it, with counts."""
+
+    documents: int
+    start: Ints  # of a token id's matches; one longer than there are ids
+    document: Ints
+    frequency: Ints
+
+    @classmethod
+    def of(cls, ids: Ints, document: Ints, documents: int, vocabulary: int) -> "Postings":
+        """Index a stream of token ids (0 is skipped) and the documents they stand in."""
+        held = ids > 0
+        pairs, frequency = np.unique(ids[held] * max(documents, 1) + document[held], return_counts=True)
+        token, at = np.divmod(pairs, max(documents, 1))
+        start = np.searchsorted(token, np.arange(vocabulary + 2))
+        return cls(documents, start, at, frequency)
+
+    @property
+    def document_frequency(self) -> Ints:
+        """Number of documents that hold each token id."""
+        return np.diff(self.start)
+
+    def blocks(self, queries: Queries) -> Iterator[Block]:
+        """Match all queries, as many at a time as fit in memory."""
+        lengths = self.document_frequency[queries.ids]
+        if int(lengths.sum()) > MAX_MATCHES:
+            lengths = np.where(lengths > max(1, MAX_MATCHES // max(1, len(lengths))), 0, lengths)
+        ends = np.cumsum(np.bincount(queries.query, lengths, queries.count))
+        rows = max(1, _BLOCK // max(1, self.documents))
+        begin, done = 0, 0
+        while begin < queries.count:
+            end = min(begin + rows, int(np.searchsorted(ends, done + _BLOCK, "right")), queries.count)
+            end = max(end, begin + 1)
+            low, high = np.searchsorted(queries.query, (begin, end))
+            yield self._block(queries, lengths, (begin, end), slice(int(low), int(high)))
+            begin, done = end, int(ends[end - 1])
+
+    def _block(self, queries: Queries, lengths: Ints, span: tuple[int, int], part: slice) -> Block:
+        """Lay out the matches of some queries in query order."""
+        ids, counts = queries.ids[part], lengths[part]
+        before = np.cumsum(counts) - counts
+        match = np.arange(int(counts.sum())) + np.repeat(self.start[ids] - before, counts)
+        query = np.repeat(queries.query[part] - span[0], counts)
+        return Block(
+            span[0],
+            span[1],
+            self.documents,
+            query * self.documents + self.document[match],
+            match,
+            np.repeat(ids, counts),
+            np.repeat(queries.first[part], counts),
+        )
+
+
+def ids_of(tokens: Sequence[str], vocabulary: Mapping[str, int]) -> Ints:
+    """Token ids of a stream; 0 where a token is in no query."""
+    return np.fromiter(map(vocabulary.get, tokens, repeat(0)), np.int64, len(tokens))

@@ -1,0 +1,59 @@
+"""Who speaks in a boundary: only what the environment itself returned is a source."""
+
+from enum import IntEnum
+
+from winnow.contracts.events import Message
+from winnow.contracts.vocabulary import MessageKind, Origin, Rules
+
+
+class Role(IntEnum):
+    """The speaker of a text, as far as sources are concerned."""
+
+    TASK = 0  # P, and the host's own notices: visible or written by the host, never a source
+    USER = 1  # a user turn of the span
+    AGENT = 2  # the agent's own words, also where a tool, another model or Winnow gives them back
+    PREVIOUS = 3  # M
+    SOURCE = 4  # an environment output
+
+
+#: Tools that return what the agent typed, as their hosts name them, without case, `_` and `-`. Write and edit tools are not here:
+#: their acknowledgement is the result of an act.
+ECHO_TOOLS = frozenset(
+    {
+        "todowrite", "todoread", "writetodos", "todo", "todos", "updatetodos", "updatetodolist", "managetodolist",  # plans as lists
+        "updateplan", "plan", "writeplan", "createplan", "enterplanmode", "exitplanmode",
+        "taskcreate", "taskupdate", "tasklist",
+        "think", "thinking", "thinktool", "sequentialthinking", "reflect", "scratchpad",
+        "savememory", "memorywrite", "remember",
+        "recall",  # OpenHands: the agent's own notes
+    }
+)  # fmt: skip
+
+
+def is_echo_tool(tool: str) -> bool:
+    """Whether a tool of this name gives back the agent's own words; a prefix such as `mcp__server__` or `functions.` is ignored."""
+    name = tool.rsplit("__", 1)[-1].rsplit(".", 1)[-1].rsplit("/", 1)[-1]
+    return name.lower().replace("_", "").replace("-", "") in ECHO_TOOLS
+
+
+def origin_of(message: Message, rules: Rules) -> Origin:
+    """What an environment message really is: the host's word, and under `winnow` the known echo tools by name."""
+    if rules is Rules.WINNOW and message.origin is Origin.OBSERVATION and message.tool is not None and is_echo_tool(message.tool):
+        return Origin.ECHO
+    return message.origin
+
+
+def role_of(message: Message, rules: Rules) -> Role:
+    """The role of a message of H or R.
+
+    Under `published` every environment message is a source, whatever its origin.
+    """
+    if message.kind is MessageKind.ACTION:
+        return Role.AGENT
+    if message.kind is MessageKind.USER:
+        return Role.USER
+    if message.kind is MessageKind.NOTICE:
+        return Role.TASK
+    if rules is Rules.PUBLISHED:
+        return Role.SOURCE
+    return {Origin.OBSERVATION: Role.SOURCE, Origin.HOST_NOTICE: Role.TASK}.get(origin_of(message, rules), Role.AGENT)

@@ -1,0 +1,171 @@
+"""Text for matching: normalisation, tokens and stems. What is stored and rendered stays raw; offsets never come from here."""
+
+import re
+import string
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from itertools import chain
+from typing import Final
+
+#: Version of everything below: a change here changes every feature and score, and calibrations are bound to it.
+TEXT_VERSION: Final = "1"
+
+#: Longest run of word characters that is one word; a longer one (base64, minified code) is cut, so that nothing grows with it.
+WORD_CHARS: Final = 256
+#: Words in the shared memo. About 30 MB at the very worst, 10 MB for English and code; emptied when full.
+_MEMO_WORDS: Final = 65_536
+#: Longest word that the memo keeps: a hostile text of long words must not fill memory.
+_MEMO_CHARS: Final = 32
+#: Slice that is normalised at a time: canonical ordering is quadratic in a run of combining marks.
+_NORMAL_CHARS: Final = 4_096
+
+
+def word_set(listed: str) -> frozenset[str]:
+    """The words of a text between blanks: a list of many words is read more easily so."""
+    return frozenset(listed.split())
+
+
+#: English function words: they carry no source.
+STOP_WORDS: Final = word_set(
+    "a an the and or but nor so yet if then else than that this these those there here it its he she they them their his her "
+    "we us our you your i me my mine is are was were be been being am do does did doing done have has had having will would "
+    "shall should can could may might must of in on at to for from by with without within into onto over under about above "
+    "below between through during before after against as per via up down out off again further once not no yes only own "
+    "same such too very just also both each few more most other some any all what which who whom whose when where why how "
+    "because while until"
+)
+#: Tried in this order.
+_SUFFIXES: Final = ("ations", "ation", "ings", "ing", "edly", "ed", "ies", "es", "s", "ly")
+_STEM_LETTERS: Final = 4
+
+_MARKER: Final = re.compile(r"\s{0,64}(?:(?:[-*+•–—→·]|\d{1,9}[.)]|\(\d{1,9}\))[ \t]{1,64}(?:\[[ xX]\][ \t]{1,64})?|\[[ xX]\][ \t]{1,64})")
+#: A comma between digits that groups thousands. It begins with the literal comma: a leading look-behind costs thirty times as much.
+_THOUSANDS: Final = re.compile(r",(?<=[0-9],)(?=[0-9]{3}(?![0-9]))")
+_CAMEL: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
+#: Zero-width characters, bidirectional controls, soft hyphen, byte order mark: invisible, so they must not part words.
+_INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]")
+_QUOTES: Final = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "‐": "-", "‑": "-"})  # noqa: RUF001  the look-alikes are the point
+_WORD_BYTES: Final = frozenset((string.ascii_letters + string.digits + "_").encode())
+#: Everything in ASCII that is no word character becomes a blank: with `split` four times as fast as a regular expression.
+_TO_BLANKS: Final = bytes(code if code in _WORD_BYTES else 32 for code in range(256))
+#: Scripts that are written without blanks (and Hangul, whose particles stick to the word): read as bigrams of characters.
+_UNSPACED_RANGES: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_UNSPACED: Final = re.compile(f"[{_UNSPACED_RANGES}]+")
+#: Words of any script: letters, digits, underscore, and the combining marks that belong to a word.
+_WORD: Final = re.compile(
+    rf"[\w\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff{_UNSPACED_RANGES}]+"
+)
+
+
+def normalise(text: str) -> str:
+    """Return `text` as it is matched: compatibility forms folded, invisible characters gone, thousands separators removed.
+
+    Case stays: camelCase is split later. Linear in the length, whatever the text holds.
+    """
+    if not text.isascii():
+        if unicodedata.is_normalized("NFKC", text):
+            folded = text
+        else:
+            folded = "".join(unicodedata.normalize("NFKC", text[at : at + _NORMAL_CHARS]) for at in range(0, len(text), _NORMAL_CHARS))
+        text = _INVISIBLE.sub("", folded).translate(_QUOTES)
+    return _THOUSANDS.sub("", text) if "," in text else text
+
+
+def strip_marker(entry: str) -> str:
+    """Return `entry` without its list marker and check box: left in, the marker would be its first word."""
+    found = _MARKER.match(entry)
+    return entry[found.end() :] if found else entry
+
+
+def words(normalised: str) -> list[str]:
+    """Return the runs of word characters of a normalised text, in order."""
+    if normalised.isascii():
+        return normalised.encode("ascii").translate(_TO_BLANKS).decode("ascii").split()
+    return _WORD.findall(normalised)
+
+
+def stem(token: str) -> str:
+    """Cut one English suffix from a lower-case token of letters: the first of the list after which at least four letters stay."""
+    if token.isalpha():
+        for suffix in _SUFFIXES:
+            if token.endswith(suffix) and len(token) - len(suffix) >= _STEM_LETTERS:
+                return token[: -len(suffix)]
+    return token
+
+
+def tokens_of_word(word: str) -> tuple[str, ...]:
+    """Return the tokens of one word: itself and the parts of snake_case and camelCase; bigrams for scripts without blanks."""
+    if len(word) > WORD_CHARS:
+        return tuple(chain.from_iterable(tokens_of_word(word[at : at + WORD_CHARS]) for at in range(0, len(word), WORD_CHARS)))
+    if not word.isascii() and _UNSPACED.search(word):
+        return tuple(chain.from_iterable(_script_tokens(word)))
+    forms = [word.lower()]
+    pieces = [word]
+    if "_" in word:
+        pieces = [piece for piece in word.split("_") if piece]
+        if pieces != [word]:
+            forms.extend(piece.lower() for piece in pieces)
+    for piece in pieces:
+        if piece.isalpha() and not piece.islower() and not piece.isupper():
+            humps = _CAMEL.findall(piece)
+            if len(humps) > 1:
+                forms.extend(hump.lower() for hump in humps)
+    return tuple(stem(form) for form in forms if form not in STOP_WORDS)
+
+
+def _script_tokens(word: str) -> Iterator[tuple[str, ...]]:
+    """Yield the tokens of a word that mixes scripts: runs without blanks as bigrams, the rest as words."""
+    at = 0
+    for run in _UNSPACED.finditer(word):
+        if run.start() > at:
+            yield tokens_of_word(word[at : run.start()])
+        found = run.group()
+        yield (found,) if len(found) == 1 else tuple(found[i : i + 2] for i in range(len(found) - 1))
+        at = run.end()
+    if at < len(word):
+        yield tokens_of_word(word[at:])
+
+
+class _Memo(dict[str, tuple[str, ...]]):
+    """Word to tokens. A dict with `__missing__` is read at a third of the price of `lru_cache`; it is bounded by being emptied."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        """Compute the tokens of a word that was not seen lately."""
+        found = tokens_of_word(word)
+        if len(word) <= _MEMO_CHARS:
+            if len(self) >= _MEMO_WORDS:
+                self.clear()
+            self[word] = found
+        return found
+
+
+@cache
+def _memo() -> Mapping[str, tuple[str, ...]]:
+    """The memo of this process: made at first use, a pure function's values, so that sharing it changes no result."""
+    return _Memo()
+
+
+def tokens_of_words(found: Iterable[str]) -> list[str]:
+    """Return the tokens of words, in order, repeats included."""
+    return list(chain.from_iterable(map(_memo().__getitem__, found)))
+
+
+def tokens(normalised: str) -> list[str]:
+    """Return the tokens of a normalised text, in order, repeats included."""
+    return tokens_of_words(words(normalised))
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return untrusted text fit for one line of a report: control characters escaped, at most `limit` characters."""
+    shown = text if text.isprintable() else "".join(_printable(text[: limit + 1]))
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def _printable(text: str) -> Iterator[str]:
+    """Yield characters, those that move a cursor or hide themselves as escapes."""
+    for char in text:
+        yield char if char.isprintable() else char.encode("unicode_escape", "backslashreplace").decode("ascii")

@@ -1,0 +1,201 @@
+"""Values of an entry: the names, numbers and strings that a reader would look up in the span."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Final
+
+#: Values of an entry that are looked up; the event carries no more either.
+MAX_VALUES: Final = 32
+#: Longest value; a longer one (base64, a data URL) is looked up by its beginning.
+VALUE_CHARS: Final = 200
+#: Numbers of at most this many digits match at digit boundaries only: "1" stands in every longer number.
+SHORT_DIGITS: Final = 3
+#: Pieces of entries between blanks in the shared memo; emptied when full.
+_MEMO_CHUNKS: Final = 32_768
+_MEMO_CHARS: Final = 48
+
+#: Upper-case words that name no thing.
+_NO_VALUES: Final = frozenset({"TODO", "TODOS", "API", "URL", "ID", "OK"})
+_QUOTED: Final = re.compile(r"""`([^`\n]{1,200})`|"([^"\n]{1,200})"|(?<!\w)'([^'\n]{2,80})'(?!\w)""")
+#: One candidate: e-mail address, path, name.ext, something with a digit, word. Every quantifier's class ends where the next one's
+#: separator begins, so that no text makes it backtrack more than once a candidate.
+_ATOM: Final = re.compile(
+    r"""[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}
+    | (?:~|\.{1,2})?/?[\w.@+-]{1,200}(?:/[\w.@+-]{1,200}){1,32}/?
+    | /[\w.@+-]{1,200}
+    | [A-Za-z_][\w-]{0,100}\.[A-Za-z]\w{0,100}
+    | [$€£]?\w*\d\w*(?:[-:.]\w*\d\w*)*
+    | \w+""",
+    re.VERBOSE,
+)
+_SURROUND: Final = ".,;:()[]{} \t"
+_LEADING: Final = " `\"'(*"
+_SENTENCE_END: Final = ".!?:;\n-"
+_CURRENCY: Final = "$€£"
+_CODE_PAIR: Final = re.compile(r"([a-z]{3})[-–]([a-z]{3})")
+_NUMBER_RANGE: Final = re.compile(r"([0-9]+)[-–]([0-9]+)")
+#: Numbers of an entry that are summed, and terms of a sum: under 600 sums an entry.
+_SUMMED: Final = 8
+_TERMS: Final = 3
+#: Longest chunk that is read at once: an entry may be one word of a megabyte.
+_CHUNK_CHARS: Final = 4_096
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value as the entry writes it, and what is searched for it."""
+
+    shown: str
+    #: Lower case, without currency sign: values are equal without case.
+    needle: str
+    #: Ways in which a text may hold it; each way is a tuple of needles that must all stand there.
+    ways: tuple[tuple[str, ...], ...]
+    #: A bare number: `152`, `3.5`.
+    is_number: bool
+    #: A number of one or two digits: too common for its place to say much.
+    is_weak: bool
+
+
+def is_short_number(needle: str) -> bool:
+    """Whether `needle` matches at digit boundaries only."""
+    return len(needle) <= SHORT_DIGITS and needle.isascii() and needle.isdigit()
+
+
+def values_of(normalised: str) -> list[Value]:
+    """Return the distinct values of a normalised entry without its marker, quoted ones first, at most 32. Linear in the length."""
+    found: dict[str, Value] = {}
+    for value in _candidates(normalised):
+        if value.needle not in found:
+            found[value.needle] = value
+            if len(found) == MAX_VALUES:
+                break
+    return list(found.values())
+
+
+def _candidates(normalised: str) -> Iterator[Value]:
+    """Yield the values of an entry in order, repeats included."""
+    if "`" in normalised or '"' in normalised or "'" in normalised:
+        for match in _QUOTED.finditer(normalised):
+            quoted = _value(match[match.lastindex or 0])
+            if quoted is not None:
+                yield quoted
+    memo = _atoms()
+    for line in normalised.split("\n"):
+        after_sentence = True
+        for chunk in _chunks(line):
+            atoms, ends_sentence = memo[chunk]
+            for value, first_word in atoms:
+                if not (first_word and after_sentence):
+                    yield value
+            if ends_sentence is not None:
+                after_sentence = ends_sentence
+
+
+def _chunks(line: str) -> Iterator[str]:
+    """Yield the stretches between blanks, very long ones in slices."""
+    for chunk in line.split():
+        if len(chunk) <= _CHUNK_CHARS:
+            yield chunk
+        else:
+            yield from (chunk[at : at + _CHUNK_CHARS] for at in range(0, len(chunk), _CHUNK_CHARS))
+
+
+def _value(shown: str) -> Value | None:
+    """Make a value of a candidate; None where nothing is left of it."""
+    shown = shown.strip(_SURROUND)[:VALUE_CHARS].strip(_SURROUND)
+    if "\0" in shown:  # texts are joined by NUL, so that no value spans two of them
+        shown = shown.replace("\0", "")
+    needle = shown.lstrip(_CURRENCY).lower()
+    if not needle or shown.upper() in _NO_VALUES:
+        return None
+    is_weak = len(needle) <= 2 and needle.isdigit()  # noqa: PLR2004  as `Value.is_weak` says
+    return Value(shown, needle, _ways(needle), _NUMBER.fullmatch(needle) is not None, is_weak)
+
+
+def _ways(needle: str) -> tuple[tuple[str, ...], ...]:
+    """In which ways a text may hold a value: code pairs and ranges also apart. HH:MM:00 holds HH:MM, so clock times need none."""
+    apart = _CODE_PAIR.fullmatch(needle) or _NUMBER_RANGE.fullmatch(needle)
+    return ((needle,), (apart[1], apart[2])) if apart else ((needle,),)
+
+
+#: Values of a chunk between blanks, each with "is the chunk's first word, capitalised"; and whether a sentence ends with the chunk
+#: (None: the chunk is opening punctuation alone and changes nothing).
+_Chunk = tuple[tuple[tuple[Value, bool], ...], bool | None]
+
+
+class _Atoms(dict[str, _Chunk]):
+    """Chunk to values: most chunks of a summary come again. Bounded by being emptied."""
+
+    def __missing__(self, chunk: str) -> _Chunk:
+        """Read a chunk that was not seen lately."""
+        found = _read(chunk)
+        if len(chunk) <= _MEMO_CHARS:
+            if len(self) >= _MEMO_CHUNKS:
+                self.clear()
+            self[chunk] = found
+        return found
+
+
+@cache
+def _atoms() -> _Atoms:
+    """The memo of this process; a pure function's values."""
+    return _Atoms()
+
+
+def _read(chunk: str) -> _Chunk:
+    """Find the values of a chunk by their form."""
+    bare = chunk.rstrip(_LEADING)
+    ends = bare[-1] in _SENTENCE_END if bare else None
+    atoms: list[tuple[Value, bool]] = []
+    for match in _ATOM.finditer(chunk):
+        atom = match.group()
+        first_word = False
+        if not _is_value(atom):
+            if len(atom) == 1 or not atom[0].isupper():
+                continue
+            before = chunk[: match.start()].rstrip(_LEADING)
+            if before and before[-1] in _SENTENCE_END:
+                continue
+            first_word = not before
+        value = _value(atom)
+        if value is not None:
+            atoms.append((value, first_word))
+    return tuple(atoms), ends
+
+
+def _is_value(atom: str) -> bool:
+    """Whether an atom is a value whatever stands before it: digit, path, address, name.ext, snake_case, CAPS or camelCase."""
+    if any(char.isdigit() for char in atom) or "/" in atom or "@" in atom or "." in atom or "_" in atom.strip("_"):
+        return True
+    if not atom.isalpha() or len(atom) == 1:
+        return False
+    return atom.isupper() or any(low.islower() and high.isupper() for low, high in pairwise(atom))
+
+
+def sums(numbers: list[str]) -> frozenset[int]:
+    """Return the sums and differences of two or three of `numbers`, in ten-thousandths; of the first eight only.
+
+    Compressors compute ("152 + 103 = 255"). With many numbers almost anything is a sum, so only an entry's own count.
+    """
+    parts = [scaled for number in numbers if (scaled := scaled_number(number)) is not None][:_SUMMED]
+    reached = [{0}]
+    for part in parts:
+        # From the longest down, so that no number is used twice.
+        for terms in range(min(len(reached), _TERMS), 0, -1):
+            if terms == len(reached):
+                reached.append(set())
+            for total in reached[terms - 1]:
+                reached[terms] |= {total + part, total - part}
+    return frozenset(abs(total) for totals in reached[2:] for total in totals) - {0}
+
+
+def scaled_number(number: str) -> int | None:
+    """Return a number in ten-thousandths, exactly; None where it is none or too long to be an amount."""
+    whole, _, fraction = number.partition(".")
+    if not (whole.isascii() and whole.isdigit()) or len(whole) > 15 or len(fraction) > 4 or (fraction and not fraction.isdigit()):  # noqa: PLR2004  amounts
+        return None
+    return int(whole) * 10_000 + int((fraction or "0").ljust(4, "0"))
