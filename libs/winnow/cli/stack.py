@@ -105,7 +105,7 @@ class Stack:
         return self._data("services") / "services.log"
 
     def start(self) -> Endpoints:
-        """Start everything and return when the gateway is ready. What was started is stopped again where a later part fails.
+        """Start everything and return when all services are ready. What was started is stopped again where a later part fails.
 
         Raises:
             AlreadyRunningError: another process runs Winnow in this state folder; the error names it.
@@ -239,14 +239,17 @@ class Stack:
         deadline = Deadline.after(READY_TIMEOUT_S)
         for _ in range(START_TRIES):
             port = self._gateway_port()
+            status_port = self._services.port("status-port", None, avoid=[port])
             environment = {"WINNOW_LOG_FORMAT": "json"} | dict(settings) | {
                 "WINNOW_GATEWAY_HOST": "127.0.0.1",
                 "WINNOW_GATEWAY_PORT": str(port),
+                "WINNOW_STATUS_HOST": "127.0.0.1",
+                "WINNOW_STATUS_PORT": str(status_port),
                 "PYTHONUNBUFFERED": "1",
             }  # fmt: skip
             if self._services.run(
                 [sys.executable, "-m", "services"],
-                ready=lambda child, port=port: _is_ready(child, port),  # type: ignore[misc]  # the loop's port, bound now
+                ready=lambda child, port=status_port: _is_ready(child, port),  # type: ignore[misc]  # the loop's port, bound now
                 deadline=deadline,
                 env=environment,
             ):
@@ -267,7 +270,7 @@ class Stack:
 
 
 def _is_ready(child: Child, port: int) -> bool:
-    """Whether the gateway says that it can serve."""
+    """Whether all services say that they can serve."""
     if not child.alive:
         return False
     try:
