@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
+from winnow.contracts.envelope import CLAIM_HEADER
 from winnow.contracts.errors import Gone, NotFound
 from winnow.contracts.events import ClaimCheck
-from winnow.contracts.topics import CANDIDATE, COMMITTED, EVIDENCE, SCORES
+from winnow.contracts.topics import COMMITTED, EVIDENCE, SCORES
 from winnow.contracts.vocabulary import Reason
 from winnow.messaging import faults
 from winnow.messaging.bus import Bus
@@ -99,7 +100,7 @@ class OutboxTable:
                         event_id=str(row.message.event_id),
                         time=row.created_at,
                         traceparent=row.message.traceparent,
-                        claim=row.message.claim,
+                        claim=row.message.headers.get(CLAIM_HEADER) == "1",
                     )
                     for row in rows
                 ]
@@ -122,7 +123,7 @@ class StuckBoundaries:
         self._clock = clock
 
     async def sweep(self, *, older_than_s: float, limit: int, send: Send) -> int:
-        """Publish again what each stuck boundary waits for: its last stored answer, or its candidate rebuilt from the originals."""
+        """Publish again what each stuck boundary waits for: its last stored answer, or its candidate through the outbox."""
         now = self._clock()
         async with self._database.transaction() as tx:
             found = await stuck.find(tx, older_than=timedelta(seconds=older_than_s), now=now, limit=limit)
@@ -142,19 +143,7 @@ class StuckBoundaries:
                 for n, s in enumerate(found)
                 if s.republish is not None
             ]
-            waiting = [s.boundary for s in found if s.republish is None]
-            for boundary, body in await stuck.candidates(tx, waiting):
-                items.append(
-                    OutboxItem(
-                        id=len(items) + len(found),
-                        topic=CANDIDATE.name,
-                        key=f"{boundary.fleet}/{boundary.run}",
-                        body=body,
-                        event_id=str(boundary.boundary_id),
-                        time=boundary.received_at,
-                        traceparent=boundary.traceparent,
-                    )
-                )
+            await outbox.resend(tx, [s.boundary.key for s in found if s.republish is None])
             await send(items)
         return len(found)
 

@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+import orjson
+from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
+
+from winnow.storage import tables
+from winnow.storage.values import jsonb, storable, storable_or_none
 
 
 async def add(
@@ -11,4 +16,12 @@ async def add(
     details: Mapping[str, object] | None = None,
 ) -> None:  # fmt: skip
     """Write an audit row in the transaction that makes the change. `details` is JSON without content or secrets."""
-    raise NotImplementedError
+    row = {
+        "at": now,
+        "fleet": fleet,
+        "action": action,
+        "actor": storable(by),
+        "because": storable_or_none(because),
+        "details": orjson.loads(jsonb(details or {})),
+    }
+    await tx.execute(insert(tables.audit_log).values(row))

@@ -11,6 +11,13 @@ import asyncpg
 from sqlalchemy import URL, event, exc, make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from winnow.storage.faults import data_error, transient
+
+__all__ = ["COMMITTED_CHANNEL", "OUTBOX_CHANNEL", "Database", "Transaction", "data_error", "driver_url", "transient"]
+
+#: What `Database.transaction` gives: the connection that a transaction runs on.
+Transaction = AsyncConnection
+
 #: Channel with `fleet/boundary_id` of every boundary that is committed.
 COMMITTED_CHANNEL = "winnow_committed"
 #: Channel that tells relays of new outbox rows.
@@ -102,7 +109,9 @@ class Database:
         Role and fleet are the transaction's own: the pooled connection forgets them when it ends, however it ends.
         """
         async with self._engine.begin() as tx:
-            await tx.execute(text("SELECT set_config('winnow.fleet', :fleet, true), set_config('role', 'winnow_gateway', true)"), {"fleet": fleet})
+            await tx.execute(
+                text("SELECT set_config('winnow.fleet', :fleet, true), set_config('role', 'winnow_gateway', true)"), {"fleet": fleet}
+            )
             yield tx
 
     async def ping(self) -> None:
@@ -133,7 +142,7 @@ class Database:
 
     async def _connect_alone(self) -> "asyncpg.Connection[asyncpg.Record]":
         """A connection outside the pool."""
-        query = {k: v for k, v in self._url.query.items() if isinstance(v, str)}
+        options: dict[str, Any] = {"ssl": self._url.query["ssl"]} if "ssl" in self._url.query else {}
         return await asyncpg.connect(
             host=self._url.host,
             port=self._url.port,
@@ -142,7 +151,7 @@ class Database:
             database=self._url.database,
             timeout=CONNECT_TIMEOUT_S,
             server_settings={"application_name": "winnow-listen"},
-            **({"ssl": query["ssl"]} if "ssl" in query else {}),
+            **options,
         )
 
     @staticmethod

@@ -15,7 +15,7 @@ TRANSIENT_CODES = frozenset({
     "57P01", "57P02", "57P03", "57P05",  # shutting down, crashed, starting up, idle session ended
     "25006",  # read only: a standby that is about to become the primary
     "25P03",  # transaction ended by the server for idling
-    "26000", "0A000",  # a prepared statement is unknown, or its plan changed under it: both by a migration or a pooler
+    "26000",  # a prepared statement is unknown: a pooler gave us another connection
 })  # fmt: skip
 #: Classes that say: this row cannot be stored. Data exception, integrity violation, a limit of the program (index row too long).
 DATA_CLASSES = ("22", "23", "54")
@@ -31,19 +31,22 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         at = getattr(at, "orig", None) or at.__cause__
 
 
+def _passes(code: str) -> bool:
+    """An SQLSTATE after which the same transaction may succeed."""
+    return code.startswith(TRANSIENT_CLASSES) or code in TRANSIENT_CODES
+
+
 def transient(error: BaseException) -> bool:
     """The same transaction may succeed later: connection lost, server starting or full, deadlock, serialization, time-out."""
     for at in _chain(error):
         if isinstance(at, exc.TimeoutError | exc.DisconnectionError) or (isinstance(at, exc.DBAPIError) and at.connection_invalidated):
             return True
         if isinstance(at, asyncpg.PostgresError):
-            code = at.sqlstate or ""
-            return code.startswith(TRANSIENT_CLASSES) or code in TRANSIENT_CODES
+            # A cached statement is invalid after a migration changed its tables under it.
+            return isinstance(at, asyncpg.InvalidCachedStatementError) or _passes(at.sqlstate or "")
         if isinstance(at, asyncpg.DataError):  # the driver could not encode a value; an InterfaceError by inheritance
             return False
-        if isinstance(at, asyncpg.InterfaceError | asyncpg.InternalClientError):
-            return True
-        if isinstance(at, OSError | TimeoutError | EOFError):
+        if isinstance(at, asyncpg.InterfaceError | asyncpg.InternalClientError | OSError | TimeoutError | EOFError):
             return True
     return False
 

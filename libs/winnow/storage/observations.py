@@ -1,18 +1,38 @@
 """Observations: units sampled and graded. `seq` is given per stream in the transaction that first stores `sampled`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from winnow.contracts.events import Observation
+from winnow.contracts.events import Graded, Observation
+from winnow.storage import partitions, raw
+from winnow.storage.values import jsonb, storable
+
+
+class Fate(StrEnum):
+    """What the monitor did with a unit."""
+
+    FOLDED = "folded"
+    LATE = "late"  # graded after a later unit was folded: counted, never folded
+    MISSING = "missing"  # not graded in time
+
+
+class Unit(NamedTuple):
+    """A unit of a stream."""
+
+    fleet: str
+    stream: str
+    unit: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredObservation:
-    """A unit of a stream. `seq` is its place in sampling order, from 1."""
+    """A unit of a stream. `seq` is its place in sampling order, from 1; times of hosts and graders are by their own clocks."""
 
     fleet: str
     stream: str
@@ -25,18 +45,164 @@ class StoredObservation:
     lo: float | None
     grader: str | None
     graded_at: datetime | None
-    folded_at: datetime | None
-    fate: str | None
+    observed_at: datetime  # when the sample was stored
+    grade_stored_at: datetime | None
+    fate: Fate | None
+    decided_at: datetime | None
+
+
+_STREAMS = """
+INSERT INTO streams (fleet, stream, registered_at)
+SELECT DISTINCT s.fleet, s.stream, $3::timestamptz FROM unnest($1::text[], $2::text[]) AS s(fleet, stream) ORDER BY s.fleet, s.stream
+ON CONFLICT (fleet, stream) DO NOTHING
+"""
+
+# Whoever numbers units of a stream holds its row: `seq` has no gaps and follows the order in which samples were stored.
+_LOCK = """
+SELECT s.fleet, s.stream, s.last_seq FROM streams s
+JOIN (SELECT DISTINCT * FROM unnest($1::text[], $2::text[])) AS k(fleet, stream) ON s.fleet = k.fleet AND s.stream = k.stream
+ORDER BY s.fleet, s.stream FOR UPDATE OF s
+"""
+
+_KNOWN = """
+SELECT k.fleet, k.stream, k.unit, x.seq, x.observed_at, x.early_grade, o.loss IS NOT NULL AS graded
+FROM unnest($1::text[], $2::text[], $3::text[]) AS k(fleet, stream, unit)
+JOIN observation_keys x ON x.fleet = k.fleet AND x.stream = k.stream AND x.unit = k.unit
+LEFT JOIN observations o ON o.fleet = x.fleet AND o.stream = x.stream AND o.seq = x.seq AND o.observed_at = x.observed_at
+"""
+
+_PUT_KEYS = """
+INSERT INTO observation_keys (fleet, stream, unit, seq, observed_at, early_grade)
+SELECT k.fleet, k.stream, k.unit, k.seq, k.observed_at, k.early::jsonb
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::text[])
+    AS k(fleet, stream, unit, seq, observed_at, early)
+ON CONFLICT (fleet, stream, unit) DO UPDATE SET seq = excluded.seq, observed_at = excluded.observed_at, early_grade = excluded.early_grade
+"""
+
+_PUT = """
+INSERT INTO observations (fleet, stream, seq, observed_at, unit, boundary_id, probability, sampled_at)
+SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::text[], $6::uuid[], $7::float8[], $8::timestamptz[])
+"""
+
+_GRADE = """
+UPDATE observations o SET loss = g.loss, lo = g.lo, grader = g.grader, graded_at = g.graded_at, grade_stored_at = $9
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::float8[], $6::float8[], $7::text[], $8::timestamptz[])
+    AS g(fleet, stream, seq, observed_at, loss, lo, grader, graded_at)
+WHERE o.fleet = g.fleet AND o.stream = g.stream AND o.seq = g.seq AND o.observed_at = g.observed_at
+"""
+
+_NUMBERED = """
+UPDATE streams s SET last_seq = k.last_seq FROM unnest($1::text[], $2::text[], $3::bigint[]) AS k(fleet, stream, last_seq)
+WHERE s.fleet = k.fleet AND s.stream = k.stream
+"""
+
+
+class _Ledger:
+    """What a batch changes, collected before it is written."""
+
+    def __init__(self, last: Mapping[tuple[str, str], int], known: Sequence[raw.Record], now: datetime) -> None:
+        self.last = dict(last)
+        self.now = now
+        #: Sequence number and partition time of each sampled unit.
+        self.placed: dict[Unit, tuple[int, datetime]] = {}
+        self.graded: set[Unit] = set()
+        self.early: dict[Unit, str] = {}
+        self.keys: dict[Unit, tuple[int | None, datetime | None, str | None]] = {}
+        self.samples: list[tuple[object, ...]] = []
+        self.grades: list[tuple[object, ...]] = []
+        for row in known:
+            unit = Unit(row["fleet"], row["stream"], row["unit"])
+            if row["seq"] is not None:
+                self.placed[unit] = (row["seq"], row["observed_at"])
+            elif row["early_grade"] is not None:
+                self.early[unit] = row["early_grade"]
+            if row["graded"]:
+                self.graded.add(unit)
+
+    def take(self, event: Observation) -> bool:
+        """Note what an event adds; False where all of it was known."""
+        unit = Unit(event.fleet, storable(event.stream), storable(event.unit))
+        changed = False
+        if event.sampled is not None and unit not in self.placed:
+            seq = self.last[unit.fleet, unit.stream] + 1
+            self.last[unit.fleet, unit.stream] = seq
+            self.placed[unit] = (seq, self.now)
+            self.keys[unit] = (seq, self.now, None)
+            self.samples.append((*unit[:2], seq, self.now, unit.unit, event.boundary_id, event.sampled.probability, event.sampled.at))
+            early = self.early.pop(unit, None)
+            if early is not None:
+                self._grade(unit, Graded.model_validate_json(early))
+            changed = True
+        if event.graded is not None and unit not in self.graded:
+            if unit in self.placed:
+                self._grade(unit, event.graded)
+                changed = True
+            elif unit not in self.early:
+                self.early[unit] = jsonb(event.graded.model_dump(mode="json"))
+                self.keys[unit] = (None, None, self.early[unit])
+                changed = True
+        return changed
+
+    def _grade(self, unit: Unit, grade: Graded) -> None:
+        """The first grade of a unit counts."""
+        self.graded.add(unit)
+        self.grades.append((*unit[:2], *self.placed[unit], grade.loss, grade.lo, storable(grade.grader), grade.at))
 
 
 async def store(tx: AsyncConnection, events: Sequence[Observation], *, now: datetime) -> set[UUID]:
-    """Store sampled and graded parts once by (fleet, stream, unit); return the event ids that changed something.
+    """Store sampled and graded parts once by (fleet, stream, unit), in the order given; return the event ids that changed something.
 
-    A grade that comes before its sample is kept aside with the event and applied when the sample arrives.
+    `seq` is given here, under a lock on the stream. A grade that comes before its sample is kept aside and applied when the sample
+    arrives. The first sample and the first grade of a unit count. The fleets must exist (`fleets.ensure`).
     """
-    raise NotImplementedError
+    if not events:
+        return set()
+    units = sorted({Unit(e.fleet, storable(e.stream), storable(e.unit)) for e in events})
+    streams = raw.columns(sorted({u[:2] for u in units}), 2)
+    await partitions.ensure(tx, [now])
+    await raw.execute(tx, _STREAMS, *streams, now)
+    last = {(r["fleet"], r["stream"]): r["last_seq"] for r in await raw.fetch(tx, _LOCK, *streams)}
+    ledger = _Ledger(last, await raw.fetch(tx, _KNOWN, *raw.columns(units, 3)), now)
+    changed = {e.event_id for e in events if ledger.take(e)}
+    if ledger.keys:
+        await raw.execute(tx, _PUT_KEYS, *raw.columns([(*u, *k) for u, k in sorted(ledger.keys.items())], 6))
+    if ledger.samples:
+        await raw.execute(tx, _PUT, *raw.columns(ledger.samples, 8))
+        await raw.execute(tx, _NUMBERED, *raw.columns([(*s, seq) for s, seq in sorted(ledger.last.items())], 3))
+    if ledger.grades:
+        await raw.execute(tx, _GRADE, *raw.columns(ledger.grades, 8), now)
+    return changed
 
 
-async def pending(tx: AsyncConnection, fleet: str, stream: str, *, after_seq: int, limit: int = 1000) -> list[StoredObservation]:
-    """Units of a stream in order of `seq`, graded or not."""
-    raise NotImplementedError
+async def units(tx: AsyncConnection, fleet: str, stream: str, *, after_seq: int = 0, limit: int = 1000) -> list[StoredObservation]:
+    """The ledger of a stream in order of `seq`, graded or not, from `after_seq` (exclusive) on."""
+    rows = await raw.fetch(
+        tx,
+        "SELECT * FROM observations WHERE fleet = $1 AND stream = $2 AND seq > $3 ORDER BY seq LIMIT $4",
+        fleet,
+        stream,
+        after_seq,
+        limit,
+    )
+    return [_observation(row) for row in rows]
+
+
+def _observation(row: raw.Record) -> StoredObservation:
+    """The observation of a row."""
+    values = {name: row[name] for name in StoredObservation.__dataclass_fields__}
+    return StoredObservation(**{**values, "fate": None if row["fate"] is None else Fate(row["fate"])})
+
+
+async def decide(tx: AsyncConnection, fates: Sequence[tuple[StoredObservation, Fate]], *, now: datetime) -> int:
+    """Write the fate of units that have none yet, in the transaction that writes the stream's state. Return how many were written."""
+    if not fates:
+        return 0
+    rows = [(o.fleet, o.stream, o.seq, o.observed_at, fate) for o, fate in fates]
+    return await raw.execute(
+        tx,
+        "UPDATE observations o SET fate = f.fate, decided_at = $6"
+        " FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::text[]) AS f(fleet, stream, seq, observed_at, fate)"
+        " WHERE o.fleet = f.fleet AND o.stream = f.stream AND o.seq = f.seq AND o.observed_at = f.observed_at AND o.fate IS NULL",
+        *raw.columns(rows, 5),
+        now,
+    )

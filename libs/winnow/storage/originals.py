@@ -1,5 +1,6 @@
 """Originals: exact bytes, stored once a fleet by content, and the random handles that give them back."""
 
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +10,15 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from winnow.storage.keys import ContentKey
+from winnow.contracts import limits
+from winnow.contracts.errors import Gone, HashMismatch, NotFound, TooLarge
+from winnow.contracts.events import sha256
+from winnow.storage import raw
+from winnow.storage.keys import ContentKey, Key
+from winnow.storage.values import compress, decompress, storable_or_none
+
+#: Bytes of randomness in a handle: 192 bits, 32 url-safe characters.
+HANDLE_BYTES = 24
 
 
 class Kind(StrEnum):
@@ -34,7 +43,8 @@ class Content:
     @classmethod
     def of(cls, fleet: str, data: bytes | str) -> Self:
         """Hash `data` (a text as UTF-8)."""
-        raise NotImplementedError
+        exact = data.encode() if isinstance(data, str) else data
+        return cls(fleet=fleet, sha256=sha256(exact), data=exact)
 
     @property
     def key(self) -> ContentKey:
@@ -68,7 +78,46 @@ class Resolved:
 
 def new_handle() -> str:
     """A random handle of 192 bits, 32 url-safe characters."""
-    raise NotImplementedError
+    return secrets.token_urlsafe(HANDLE_BYTES)
+
+
+# What is there is touched, at most every ten minutes, and so not collected for an hour. A row that collection deletes at this moment is
+# not returned: the UPDATE waits for it, and then it is put anew.
+_TOUCH = """
+WITH k AS (SELECT * FROM unnest($1::text[], $2::text[]) AS k(fleet, sha256)),
+stale AS (
+    SELECT o.fleet, o.sha256 FROM originals o JOIN k ON k.fleet = o.fleet AND k.sha256 = o.sha256
+    WHERE o.touched_at < now() - interval '10 minutes' ORDER BY o.fleet, o.sha256 FOR UPDATE OF o
+),
+touched AS (
+    UPDATE originals o SET touched_at = now() FROM stale s WHERE s.fleet = o.fleet AND s.sha256 = o.sha256 RETURNING o.fleet, o.sha256
+)
+SELECT fleet, sha256 FROM touched
+UNION ALL
+SELECT o.fleet, o.sha256 FROM originals o JOIN k ON k.fleet = o.fleet AND k.sha256 = o.sha256
+WHERE o.touched_at >= now() - interval '10 minutes'
+"""
+
+_PUT = """
+INSERT INTO originals (fleet, sha256, data, encoding, size, created_at, touched_at)
+SELECT c.fleet, c.sha256, c.data, c.encoding, c.size, now(), now()
+FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::bigint[]) AS c(fleet, sha256, data, encoding, size)
+ORDER BY c.fleet, c.sha256
+ON CONFLICT (fleet, sha256) DO NOTHING
+"""
+
+_GET = """
+SELECT o.fleet, o.sha256, o.data, o.encoding FROM unnest($1::text[], $2::text[]) AS k(fleet, sha256)
+JOIN originals o ON o.fleet = k.fleet AND o.sha256 = k.sha256
+"""
+
+_PUT_HANDLES = """
+INSERT INTO handles (handle, fleet, sha256, kind, boundary_id, created_at, expires_at)
+SELECT h.handle, h.fleet, h.sha256, h.kind, h.boundary_id, now(), h.expires_at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::timestamptz[])
+    AS h(handle, fleet, sha256, kind, boundary_id, expires_at)
+ON CONFLICT (handle) DO NOTHING
+"""
 
 
 async def put(tx: AsyncConnection, contents: Iterable[Content]) -> None:
@@ -76,24 +125,110 @@ async def put(tx: AsyncConnection, contents: Iterable[Content]) -> None:
 
     Raise `TooLarge` above `limits.ORIGINAL_BYTES`.
     """
-    raise NotImplementedError
+    wanted = {c.key: c for c in contents}
+    if not wanted:
+        return
+    if any(len(c.data) > limits.ORIGINAL_BYTES for c in wanted.values()):
+        msg = f"an original may have {limits.ORIGINAL_BYTES} bytes; split it"
+        raise TooLarge(msg)
+    keys = sorted(wanted)
+    there = {ContentKey(r["fleet"], r["sha256"]) for r in await raw.fetch(tx, _TOUCH, *raw.columns(keys, 2))}
+    rows = [(k.fleet, k.sha256, *compress(wanted[k].data), len(wanted[k].data)) for k in keys if k not in there]
+    if rows:  # what is there is not even compressed: a previous summary was stored as the parent's text
+        await raw.execute(tx, _PUT, *raw.columns(rows, 5))
 
 
 async def get(tx: AsyncConnection, keys: Iterable[ContentKey]) -> dict[ContentKey, bytes]:
     """The exact bytes of originals; unknown keys are left out. Raise `HashMismatch` where stored bytes do not have their hash."""
-    raise NotImplementedError
+    wanted = sorted(set(keys))
+    if not wanted:
+        return {}
+    found = {}
+    for row in await raw.fetch(tx, _GET, *raw.columns(wanted, 2)):
+        key = ContentKey(row["fleet"], row["sha256"])
+        found[key] = _checked(row["data"], row["encoding"], key.sha256)
+    return found
+
+
+def _checked(data: bytes, encoding: str, stated: str) -> bytes:
+    """Decompress and compare with the hash: a page that rotted must not pass for an original."""
+    exact = decompress(data, encoding)
+    if sha256(exact) != stated:
+        msg = f"the stored bytes of original {stated} are damaged; restore them from a backup"
+        raise HashMismatch(msg)
+    return exact
 
 
 async def put_handles(tx: AsyncConnection, handles: Sequence[NewHandle]) -> None:
     """Store handles; a handle that is stored already is left as it is."""
-    raise NotImplementedError
+    if handles:
+        rows = [(h.handle, h.fleet, h.sha256, h.kind, h.boundary_id, h.expires_at) for h in sorted(handles, key=lambda h: h.handle)]
+        await raw.execute(tx, _PUT_HANDLES, *raw.columns(rows, 6))
 
 
 async def handles_of(tx: AsyncConnection, fleet: str, boundary_id: UUID) -> dict[Kind, str]:
-    """The live handles of a boundary (no expiry is looked at)."""
-    raise NotImplementedError
+    """The handles of a boundary that are not erased, one a kind (no expiry is looked at)."""
+    rows = await raw.fetch(
+        tx,
+        "SELECT kind, handle FROM handles WHERE fleet = $1 AND boundary_id = $2 AND erased_at IS NULL ORDER BY created_at, handle",
+        fleet,
+        boundary_id,
+    )
+    return {Kind(r["kind"]): r["handle"] for r in rows}
+
+
+async def handles_of_many(tx: AsyncConnection, keys: Sequence[Key]) -> dict[Key, dict[Kind, str]]:
+    """`handles_of` for a batch. A boundary without handles is left out."""
+    if not keys:
+        return {}
+    rows = await raw.fetch(
+        tx,
+        "SELECT h.fleet, h.boundary_id, h.kind, h.handle FROM unnest($1::text[], $2::uuid[]) AS k(fleet, boundary_id)"
+        " JOIN handles h ON h.fleet = k.fleet AND h.boundary_id = k.boundary_id"
+        " WHERE h.erased_at IS NULL ORDER BY h.created_at, h.handle",
+        *raw.columns(sorted(set(keys)), 2),
+    )
+    found: dict[Key, dict[Kind, str]] = {}
+    for row in rows:
+        found.setdefault(Key(row["fleet"], row["boundary_id"]), {})[Kind(row["kind"])] = row["handle"]
+    return found
 
 
 async def resolve(tx: AsyncConnection, fleet: str, handle: str, *, now: datetime) -> Resolved:
     """Give back the bytes of a handle. Raise `NotFound` (also for another fleet's handle), `Gone` where it is expired or erased."""
-    raise NotImplementedError
+    if not handle.isascii() or "\x00" in handle:
+        raise NotFound
+    row = await raw.fetch_one(
+        tx,
+        "SELECT h.sha256, h.kind, h.boundary_id, h.expires_at, h.erased_at, o.data, o.encoding FROM handles h"
+        " LEFT JOIN originals o ON o.fleet = h.fleet AND o.sha256 = h.sha256 WHERE h.handle = $1 AND h.fleet = $2",
+        handle,
+        fleet,
+    )
+    if row is None:
+        raise NotFound
+    if row["erased_at"] is not None or row["data"] is None or (row["expires_at"] is not None and row["expires_at"] <= now):
+        raise Gone
+    return Resolved(
+        handle=handle,
+        fleet=fleet,
+        sha256=row["sha256"],
+        kind=Kind(row["kind"]),
+        boundary_id=row["boundary_id"],
+        data=_checked(row["data"], row["encoding"], row["sha256"]),
+    )
+
+
+async def record_recovery(tx: AsyncConnection, resolved: Resolved, *, via: str, now: datetime, run: str | None = None) -> None:
+    """Note that an original was given back. `via` is gateway or cli; what runtimes report comes through `runtime_events`."""
+    await raw.execute(
+        tx,
+        "INSERT INTO recoveries (fleet, handle, kind, boundary_id, run, via, at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        resolved.fleet,
+        resolved.handle,
+        resolved.kind,
+        resolved.boundary_id,
+        storable_or_none(run),
+        via,
+        now,
+    )

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy import select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
+
+from winnow.storage import cursors, tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,4 +33,11 @@ class RunPage:
 
 async def page(tx: AsyncConnection, fleet: str, *, cursor: str | None = None, limit: int = 50) -> RunPage:
     """Runs of a fleet, the most recently active first. Raise `BadCursor` for a cursor that is not ours."""
-    raise NotImplementedError
+    r = tables.runs.c
+    most = cursors.limited(limit)
+    query = select(tables.runs).where(r.fleet == fleet).order_by(r.last_at.desc(), r.run.desc())
+    if cursor is not None:
+        query = query.where(tuple_(r.last_at, r.run) < cursors.decode(cursor))
+    rows = [Run(**row) for row in (await tx.execute(query.limit(most + 1))).mappings()]
+    shown = tuple(rows[:most])
+    return RunPage(runs=shown, next_cursor=cursors.encode(shown[-1].last_at, shown[-1].run) if len(rows) > most else None)

@@ -60,8 +60,6 @@ CREATE TABLE boundaries (
     judge                text,
     judge_version        text,
     fallback_for         text,
-    adopted              text,
-    adopted_at           timestamptz,
     received_at          timestamptz NOT NULL,
     evidence_at          timestamptz,
     scored_at            timestamptz,
@@ -116,8 +114,6 @@ COMMENT ON COLUMN boundaries.tau IS 'Threshold that was applied.';
 COMMENT ON COLUMN boundaries.judge IS 'Judge that answered.';
 COMMENT ON COLUMN boundaries.judge_version IS 'Version of that judge.';
 COMMENT ON COLUMN boundaries.fallback_for IS 'Judge that should have answered and did not.';
-COMMENT ON COLUMN boundaries.adopted IS 'Which text the agent went on with, as its runtime reported: committed or candidate.';
-COMMENT ON COLUMN boundaries.adopted_at IS 'When, by the host''s clock.';
 COMMENT ON COLUMN boundaries.received_at IS 'When Winnow first stored the boundary.';
 COMMENT ON COLUMN boundaries.evidence_at IS 'When the retriever''s answer was stored.';
 COMMENT ON COLUMN boundaries.scored_at IS 'When the judge''s answer was stored.';
@@ -136,6 +132,9 @@ CREATE TABLE entries (
     section_class       text NOT NULL,
     text                text NOT NULL,
     text_key            text NOT NULL,
+    entry_key           text NOT NULL,
+    parent              integer,
+    lead_in             integer,
     span_start          integer NOT NULL,
     span_end            integer NOT NULL,
     pinned_by           text,
@@ -143,6 +142,7 @@ CREATE TABLE entries (
     provenance          text NOT NULL,
     sources             text[] NOT NULL,
     previous_entry      integer,
+    previous_key        text,
     previous_similarity double precision NOT NULL,
     origins             jsonb NOT NULL,
     features            jsonb NOT NULL,
@@ -157,6 +157,9 @@ COMMENT ON COLUMN entries.section IS 'Heading that it stands under.';
 COMMENT ON COLUMN entries.section_class IS 'What such a section holds in this host''s format.';
 COMMENT ON COLUMN entries.text IS 'The entry with its marker; U+0000 is stored as U+FFFD, exact bytes are in originals.';
 COMMENT ON COLUMN entries.text_key IS 'Identity of the wording: hash of the text without marker, case and spacing.';
+COMMENT ON COLUMN entries.entry_key IS 'Identity in its summary: section path, text and occurrence, hashed; a child boundary finds the root by it.';
+COMMENT ON COLUMN entries.parent IS 'Entry that it is nested under; it stays while this one is kept.';
+COMMENT ON COLUMN entries.lead_in IS 'Line that introduces its list; it stays while one of the list is kept.';
 COMMENT ON COLUMN entries.span_start IS 'First byte of the entry in the candidate (UTF-8).';
 COMMENT ON COLUMN entries.span_end IS 'End of it, exclusive.';
 COMMENT ON COLUMN entries.pinned_by IS 'profile or host where it must not be pruned.';
@@ -164,6 +167,7 @@ COMMENT ON COLUMN entries.truncated IS 'Cut by a limit of compressor or host.';
 COMMENT ON COLUMN entries.provenance IS 'Where its information was first said: environment, previous, derived, user, task, agent, nowhere.';
 COMMENT ON COLUMN entries.sources IS 'All classes that support it.';
 COMMENT ON COLUMN entries.previous_entry IS 'Entry number of the previous summary that it rests on.';
+COMMENT ON COLUMN entries.previous_key IS 'entry_key of that entry of the previous summary.';
 COMMENT ON COLUMN entries.previous_similarity IS 'How much of it that entry covers, 0 to 1.';
 COMMENT ON COLUMN entries.origins IS 'Its values and where each was first said.';
 COMMENT ON COLUMN entries.features IS 'Features that need the whole span.';

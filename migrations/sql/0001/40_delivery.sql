@@ -14,6 +14,7 @@ CREATE TABLE runtime_events (
     CONSTRAINT runtime_events_pkey PRIMARY KEY (fleet, event_id)
 );
 CREATE INDEX runtime_events_run ON runtime_events (fleet, run, at);
+CREATE INDEX runtime_events_boundary ON runtime_events (fleet, boundary_id, at) WHERE boundary_id IS NOT NULL;
 COMMENT ON TABLE runtime_events IS 'What agent runtimes reported: adopted, bypassed, recovered, run_ended.';
 COMMENT ON COLUMN runtime_events.fleet IS 'The tenant''s fleet of agents.';
 COMMENT ON COLUMN runtime_events.event_id IS 'The event; a repetition is stored once.';
@@ -84,7 +85,9 @@ CREATE TABLE dead_letters (
     replayed_at timestamptz,
     replays     integer NOT NULL DEFAULT 0,
     CONSTRAINT dead_letters_pkey PRIMARY KEY (id),
-    CONSTRAINT dead_letters_record UNIQUE (topic, partition, "offset")
+    -- A log has one record with one time at an offset. A log that was made anew (the embedded broker's, at each start) counts from 0
+    -- again: the time tells its records from those of the log before.
+    CONSTRAINT dead_letters_record UNIQUE NULLS NOT DISTINCT (topic, partition, "offset", record_at)
 );
 CREATE INDEX dead_letters_fleet ON dead_letters (fleet, run);
 COMMENT ON TABLE dead_letters IS 'Records that could not be handled: original bytes and headers, and why.';

@@ -4,9 +4,12 @@ CREATE VIEW boundary_history WITH (security_barrier = true) AS
 SELECT b.fleet, b.run, b.boundary_index, b.boundary_at, b.boundary_id, b.agent, b.host, b.profile, b.trigger, b.rules,
     b.mode, b.effective_mode, b.outcome, b.reason, b.held, b.held_because, b.late, b.entries, b.pruned, b.tau, b.operating_point,
     b.judge, b.judge_version, b.fallback_for, b.compressor, b.tokens_before, b.tokens_after, b.parent_boundary_id,
-    b.candidate_sha256, b.committed_sha256, b.adopted, b.adopted_at, b.received_at, b.evidence_at, b.scored_at, b.committed_at,
+    b.candidate_sha256, b.committed_sha256, r.adopted, r.at AS adopted_at, b.received_at, b.evidence_at, b.scored_at, b.committed_at,
     extract(epoch FROM b.committed_at - b.received_at)::double precision AS seconds, b.warnings
-FROM boundaries b;
+FROM boundaries b
+-- Looked up and not copied: a runtime that did not wait may report before the boundary is stored.
+LEFT JOIN LATERAL (SELECT x.adopted, x.at FROM runtime_events x WHERE x.fleet = b.fleet AND x.boundary_id = b.boundary_id
+    AND x.kind = 'adopted' ORDER BY x.at DESC LIMIT 1) r ON true;
 COMMENT ON VIEW boundary_history IS 'One row a boundary: what was asked, how it ended, what the agent used, and how long each stage took.';
 
 CREATE VIEW entry_history WITH (security_barrier = true) AS
@@ -83,12 +86,14 @@ SELECT b.fleet, (b.boundary_at AT TIME ZONE 'UTC')::date AS day, count(*) AS bou
     count(*) FILTER (WHERE b.outcome IS NULL) AS open,
     count(*) FILTER (WHERE b.held) AS held,
     count(*) FILTER (WHERE b.late) AS late,
-    count(*) FILTER (WHERE b.adopted = 'committed') AS adopted_committed,
-    count(*) FILTER (WHERE b.adopted = 'candidate') AS adopted_candidate,
+    count(*) FILTER (WHERE r.adopted = 'committed') AS adopted_committed,
+    count(*) FILTER (WHERE r.adopted = 'candidate') AS adopted_candidate,
     sum(b.entries) AS entries, sum(b.pruned) AS pruned,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM b.committed_at - b.received_at)::double precision) AS seconds_p50,
     percentile_cont(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM b.committed_at - b.received_at)::double precision) AS seconds_p99
 FROM boundaries b
+LEFT JOIN LATERAL (SELECT x.adopted FROM runtime_events x WHERE x.fleet = b.fleet AND x.boundary_id = b.boundary_id
+    AND x.kind = 'adopted' ORDER BY x.at DESC LIMIT 1) r ON true
 GROUP BY b.fleet, (b.boundary_at AT TIME ZONE 'UTC')::date;
 COMMENT ON VIEW fleet_daily IS 'One row a fleet and (UTC) day: boundaries by outcome, entries, pruned entries, adoption and latency.';
 

@@ -73,7 +73,7 @@ GRANT UPDATE (touched_at) ON originals TO winnow_gateway;
 -- The views: whoever looks through them is `current_user`; the rows are read with the rights of winnow_view_owner. The sub-select is one
 -- look-up a query, not one a row. A custom setting decides for the gateway alone: every reader can SET it, and nothing comes of it.
 GRANT SELECT ON fleets, reader_roles, runs, boundaries, entries, evidence_passages, entry_evidence, scores, decisions, judge_calls, streams,
-    monitor_states, alerts TO winnow_view_owner;
+    monitor_states, alerts, runtime_events TO winnow_view_owner;
 CREATE POLICY looker ON reader_roles FOR SELECT TO winnow_view_owner USING (role = current_user::text);
 CREATE POLICY looker ON fleets FOR SELECT TO winnow_view_owner USING (
     (SELECT pg_has_role(current_user, 'winnow_service', 'USAGE'))
@@ -84,7 +84,7 @@ DECLARE
     t text;
 BEGIN
     FOREACH t IN ARRAY ARRAY['runs', 'boundaries', 'entries', 'evidence_passages', 'entry_evidence', 'scores', 'decisions', 'judge_calls',
-        'streams', 'monitor_states', 'alerts']
+        'streams', 'monitor_states', 'alerts', 'runtime_events']
     LOOP
         EXECUTE format('CREATE POLICY looker ON %I FOR SELECT TO winnow_view_owner USING (fleet = ANY (ARRAY(SELECT f.fleet FROM fleets f)))', t);
     END LOOP;

@@ -20,6 +20,7 @@ runtime_events = Table(
     Column("received_at", INSTANT, nullable=False),
     PrimaryKeyConstraint("fleet", "event_id", name="runtime_events_pkey"),
     Index("runtime_events_run", "fleet", "run", "at"),
+    Index("runtime_events_boundary", "fleet", "boundary_id", "at", postgresql_where=text("boundary_id IS NOT NULL")),
 )
 outbox = Table(
     "outbox",
@@ -66,6 +67,6 @@ dead_letters = Table(
     Column("replayed_at", INSTANT),
     Column("replays", Integer, nullable=False, server_default=text("0")),
     PrimaryKeyConstraint("id", name="dead_letters_pkey"),
-    UniqueConstraint("topic", "partition", "offset", name="dead_letters_record"),
+    UniqueConstraint("topic", "partition", "offset", "record_at", name="dead_letters_record", postgresql_nulls_not_distinct=True),
     Index("dead_letters_fleet", "fleet", "run"),
 )

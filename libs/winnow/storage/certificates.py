@@ -1,0 +1,75 @@
+"""Certificates: a risk bound for a judge and threshold of a fleet. They expire, and an alarm revokes them."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+from sqlalchemy import insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from winnow.storage import audit, tables
+from winnow.storage.values import jsonb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """What was certified, for whom and until when. `record` is the whole of it: p-values, ladder, registration."""
+
+    certificate_id: UUID
+    fleet: str
+    compressor: str
+    judge: str
+    judge_version: str
+    tau: float
+    grader: str
+    data_sha256: str
+    method: str
+    alpha: float
+    delta: float
+    n: int
+    losses: float
+    denominator: str
+    bound: float
+    record: Mapping[str, object]
+    issued_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None = None
+    revoked_because: str | None = None
+
+
+async def issue(tx: AsyncConnection, certificate: Certificate, *, by: str) -> None:
+    """Store a certificate, with an audit row. The fleet must exist."""
+    values = {**asdict(certificate), "record": orjson.loads(jsonb(dict(certificate.record)))}
+    await tx.execute(insert(tables.certificates).values(values))
+    details = {"certificate_id": certificate.certificate_id, "bound": certificate.bound, "expires_at": certificate.expires_at}
+    await audit.add(tx, action="certificate.issue", by=by, now=certificate.issued_at, fleet=certificate.fleet, details=details)
+
+
+def _certificate(row: Any) -> Certificate:  # noqa: ANN401  a SQLAlchemy mapping, read by name
+    """The certificate of a row."""
+    return Certificate(**{name: row[name] for name in Certificate.__dataclass_fields__})
+
+
+async def listed(tx: AsyncConnection, fleet: str) -> list[Certificate]:
+    """Certificates of a fleet, newest first, expired and revoked ones included."""
+    c = tables.certificates.c
+    query = select(tables.certificates).where(c.fleet == fleet).order_by(c.issued_at.desc(), c.certificate_id)
+    return [_certificate(row) for row in (await tx.execute(query)).mappings()]
+
+
+async def revoke(tx: AsyncConnection, fleet: str, *, by: str, because: str, now: datetime) -> list[UUID]:
+    """Revoke all live certificates of a fleet, with an audit row where there were any; return their ids."""
+    c = tables.certificates
+    query = (
+        update(c)
+        .where(c.c.fleet == fleet, c.c.revoked_at.is_(None), c.c.expires_at > now)
+        .values(revoked_at=now, revoked_because=because)
+        .returning(c.c.certificate_id)
+    )
+    ids = sorted((await tx.execute(query)).scalars())
+    if ids:
+        await audit.add(tx, action="certificate.revoke", by=by, now=now, fleet=fleet, because=because, details={"certificates": ids})
+    return ids
