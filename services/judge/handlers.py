@@ -163,8 +163,8 @@ class JudgeHandler:
         return answer, ((intent, _finished(intent, answer, self._clock(), took)),)
 
     async def _request(self, event: Evidence, judge: Judge) -> JudgeRequest:
-        """The evidence with its texts at hand. A local judge reads none of them: they are not fetched for it."""
-        if not judge.capabilities.remote:
+        """The evidence with its texts at hand, where the judge reads them; they are not fetched for one that does not."""
+        if not judge.capabilities.reads_texts:
             return JudgeRequest(evidence=event, task=event.task.text or "", previous=None, retained=())
         task = await self._text(event.fleet, event.task)
         previous = None if event.previous is None else await self._text(event.fleet, event.previous)

@@ -117,7 +117,7 @@ class PrunerHandler:
         keys = [Key(r.event.fleet, r.event.boundary_id) for r in batch]
         gates = await fleets.gate(tx, {k.fleet for k in keys}, now=now, stale_after=self._stale_after)
         points = await fleets.points(tx, {r.event.operating_point for r in batch})
-        listed = await entries.load(tx, keys)
+        listed = await entries.outlines(tx, keys)
         texts = await originals.get(tx, {ContentKey(k.fleet, known[k].candidate_sha256) for k in keys})
         handles = await originals.handles_of_many(tx, keys)
         asking = [known[k] for k in keys if known[k].previous_sha256 is not None]

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from pydantic import ValidationError
 
@@ -132,21 +133,23 @@ class RetrieverHandler:
     async def _examine(self, work: _Work) -> Examined:
         """Run the core, off the event loop where it takes long enough to starve heartbeats."""
         event = work.received.event
-        arguments = {
-            "task": event.task,
-            "previous": event.previous_summary,
-            "history": work.messages.history,
-            "retained": work.messages.retained,
-            "host": event.host,
-            "profile": event.profile,
-            "rules": event.rules,
-            "pins": event.pins,
-            "user_turns_survive": event.user_turns_survive,
-        }
+        core = partial(
+            examine,
+            event.candidate,
+            task=event.task,
+            previous=event.previous_summary,
+            history=work.messages.history,
+            retained=work.messages.retained,
+            host=event.host,
+            profile=event.profile,
+            rules=event.rules,
+            pins=event.pins,
+            user_turns_survive=event.user_turns_survive,
+        )
         if len(work.content) + len(event.candidate) > INLINE_CHARACTERS:
-            found = await asyncio.to_thread(examine, event.candidate, **arguments)
+            found = await asyncio.to_thread(core)
         else:
-            found = examine(event.candidate, **arguments)  # type: ignore[arg-type]  # one dict of differently typed keywords
+            found = core()
             await asyncio.sleep(0)  # the other services of this process get their turn
         if len(found.parsed.entries) > limits.MAX_ENTRIES:
             raise _TooManyEntries(len(found.parsed.entries))

@@ -8,10 +8,12 @@ from types import TracebackType
 from typing import Any, Self
 
 import asyncpg
+import orjson
 from sqlalchemy import URL, event, exc, make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from winnow.storage.faults import data_error, transient
+from winnow.storage.values import jsonb
 
 __all__ = ["COMMITTED_CHANNEL", "OUTBOX_CHANNEL", "Database", "Transaction", "data_error", "driver_url", "transient"]
 
@@ -72,6 +74,9 @@ class Database:
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=pool_timeout_s,
+            # For every connection, the driver's own statements included: jsonb comes as Python values.
+            json_serializer=jsonb,
+            json_deserializer=orjson.loads,
             hide_parameters=True,  # an error's text must not quote somebody's content
             connect_args={
                 "timeout": CONNECT_TIMEOUT_S,

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-import orjson
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from winnow.contracts.events import Entry, EntryDecision, EntryEvidence, JudgeId, Passage, Score, ValueOrigin
@@ -93,13 +92,13 @@ def _entry(row: raw.Record, links: Sequence[EntryEvidence]) -> Entry:
         provenance=ProvenanceClass(row["provenance"]),
         values=tuple(
             ValueOrigin.model_construct(value=value, origin=ProvenanceClass(origin), message=message, tool=tool)
-            for value, origin, message, tool in orjson.loads(row["origins"])
+            for value, origin, message, tool in row["origins"]
         ),
         previous_entry=row["previous_entry"],
         previous_key=row["previous_key"],
         previous_similarity=row["previous_similarity"],
         sources=tuple(map(ProvenanceClass, row["sources"])),
-        features=orjson.loads(row["features"]),
+        features=row["features"],
     )
 
 
