@@ -29,6 +29,8 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 #: Seconds that an agent waits unless it says otherwise. A host's own compaction time-out is a minute or more (its summariser just took
 #: several seconds); Winnow stays far below it.
 DEADLINE_S = 10.0
+#: Seconds. The transport keeps the deadline itself and knows best why; this much later it is cut off whether or not it did.
+BACKSTOP_S = 0.1
 #: Seconds that reading an original or a run's history may take.
 READ_S = 30.0
 #: Seconds that reports may take to be delivered at close.
@@ -190,7 +192,7 @@ class WinnowClient:
         if boundary.deadline is None:
             boundary = boundary.model_copy(update={"deadline": datetime.now(UTC) + timedelta(seconds=seconds)})
         request_sha256 = boundary.request_sha256()
-        async with asyncio.timeout(seconds):  # the transport keeps the deadline itself; this holds also where it does not
+        async with asyncio.timeout(seconds + BACKSTOP_S):
             committed = await self._transport.ask(boundary, request_sha256, deadline, self._trace())
         return settle(boundary, request_sha256, committed)
 

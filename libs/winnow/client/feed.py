@@ -17,6 +17,7 @@ from aiokafka.partitioner import murmur2
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
 from winnow.client.backoff import Backoff
+from winnow.client.isolation import discarded, isolated
 from winnow.contracts import ids
 from winnow.contracts.envelope import Envelope, Invalid, check_type, decode, read_headers
 from winnow.contracts.errors import SchemaTooNew, WinnowError
@@ -32,6 +33,8 @@ POLL_MS = 200
 FETCH_WAIT_MS = 40
 #: Seconds between checks that the consumer keeps up with the broker's log, while somebody waits.
 CHECK_S = 1.0
+#: Seconds that connecting may take.
+CONNECT_S = 15.0
 #: Seconds that such a check may take before the connection counts as broken.
 CHECK_TIMEOUT_S = 3.0
 #: Checks in a row that see records which do not arrive. aiokafka's fetcher can stand still after a broker restart without a sign
@@ -56,7 +59,7 @@ class Consumer(Protocol):
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Fetch from `offset` next."""
 
-    async def getmany(self, *, timeout_ms: int, max_records: int | None = None) -> dict[TopicPartition, list[ConsumerRecord[bytes, bytes]]]:
+    async def getmany(self, *, timeout_ms: int) -> dict[TopicPartition, list[ConsumerRecord[bytes, bytes]]]:
         """Records that have arrived, or after `timeout_ms` none."""
 
     async def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
@@ -160,8 +163,7 @@ class Feed:
                     continue
                 where = TopicPartition(self._topic, partition)
                 try:
-                    async with asyncio.timeout(CHECK_TIMEOUT_S):
-                        end = (await consumer.end_offsets([where]))[where]
+                    end = (await isolated(consumer.end_offsets([where]), CHECK_TIMEOUT_S))[where]
                 except Exception as exc:  # noqa: BLE001  whatever the client raises, the reader connects anew
                     self._broken(exc)
                     await asyncio.sleep(self._backoff.first_s)
@@ -186,9 +188,14 @@ class Feed:
             msg = "the client is closed"
             raise WinnowError(msg)
         if self._task is None or self._task.done():
-            if self._task is not None:
-                log.error("feed_died", extra={"error": repr(self._task)})
             self._task = asyncio.get_running_loop().create_task(self._run(), name="winnow-feed")
+            self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """The reader ended, which only `close` and the end of the loop may cause; otherwise it begins anew for those who wait."""
+        if not self._closed and not task.cancelling():
+            log.error("feed_died", extra={"error": repr(task)})
+            self._ensure_running()
 
     async def _run(self) -> None:
         attempt = 0
@@ -218,15 +225,13 @@ class Feed:
         consumer, self._consumer = self._consumer, None
         self._up.clear()
         if consumer is not None:
-            with contextlib.suppress(Exception):  # it is being thrown away
-                async with asyncio.timeout(CHECK_TIMEOUT_S):
-                    await consumer.stop()
+            await discarded(consumer.stop(), CHECK_TIMEOUT_S)
 
     async def _read(self) -> None:
         """Connect and read until something breaks."""
         consumer = self._consumer = self._connect()
         self.built += 1
-        await consumer.start()
+        await isolated(consumer.start(), CONNECT_S)
         if self._next:
             await self._check(consumer, moved=set(), stalled={})
             self._assign(consumer)
@@ -238,7 +243,7 @@ class Feed:
                 self._work.clear()
                 await self._work.wait()
                 continue
-            batches = await consumer.getmany(timeout_ms=POLL_MS)
+            batches = await isolated(consumer.getmany(timeout_ms=POLL_MS))
             for where, records in batches.items():
                 if where.partition in self._next:
                     self._next[where.partition] = records[-1].offset + 1
@@ -268,15 +273,13 @@ class Feed:
         wanted = {TopicPartition(self._topic, p): p for p in self._next}
         if not wanted:
             return
-        async with asyncio.timeout(CHECK_TIMEOUT_S):
-            ends = await consumer.end_offsets(list(wanted))
+        ends = await isolated(consumer.end_offsets(list(wanted)), CHECK_TIMEOUT_S)
         for where, partition in wanted.items():
             ours = self._next.get(partition)
             if ours is None:
                 continue
             if ends[where] < ours:
-                async with asyncio.timeout(CHECK_TIMEOUT_S):
-                    self._next[partition] = (await consumer.beginning_offsets([where]))[where]
+                self._next[partition] = (await isolated(consumer.beginning_offsets([where]), CHECK_TIMEOUT_S))[where]
                 log.warning("log_began_anew", extra={"partition": partition})
                 self._assign(consumer)
                 self._doubt([partition])

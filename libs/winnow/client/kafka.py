@@ -11,8 +11,9 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from winnow.client.api import BoundaryPage, BoundaryView
-from winnow.client.feed import FETCH_WAIT_MS, Feed, Waiting, partition_of
+from winnow.client.feed import CONNECT_S, FETCH_WAIT_MS, Feed, Waiting, partition_of
 from winnow.client.http import HttpTransport, claimed
+from winnow.client.isolation import discarded, isolated
 from winnow.client.result import Because, Unheard
 from winnow.client.transport import Report
 from winnow.contracts import ids, limits
@@ -84,7 +85,7 @@ class KafkaTransport:
         producer, self._producer = self._producer, None
         if producer is not None:
             # stop() waits for unsent batches, for ever where the broker is gone (aiokafka#659)
-            await _within(5.0, producer.stop())
+            await discarded(producer.stop(), 5.0)
         if self._gateway is not None:
             await self._gateway.close()
 
@@ -190,12 +191,12 @@ class KafkaTransport:
             headers.append(("traceparent", traceparent.encode()))
         producer = await self._connected()
         try:
-            await producer.send_and_wait(self._prefix + topic.name, body, key=key.encode(), headers=headers)
+            await isolated(producer.send_and_wait(self._prefix + topic.name, body, key=key.encode(), headers=headers))
         except MessageSizeTooLargeError as exc:
             raise TooLarge from exc
-        except KafkaError as exc:
+        except (KafkaError, ConnectionError) as exc:
             if self._forget(producer):
-                await _within(1.0, producer.stop())
+                await discarded(producer.stop(), 1.0)
             msg = f"{topic.name} cannot be written ({type(exc).__name__})"
             raise Retryable(msg) from exc
         self._failures = 0
@@ -213,8 +214,8 @@ class KafkaTransport:
         while True:
             producer = await self._connected()
             try:
-                return len(await producer.partitions_for(self._prefix + topic.name))
-            except KafkaError:
+                return len(await isolated(producer.partitions_for(self._prefix + topic.name)))
+            except (KafkaError, ConnectionError):
                 await asyncio.sleep(RECONNECT_S)
 
     async def _connected(self) -> AIOKafkaProducer:
@@ -233,12 +234,12 @@ class KafkaTransport:
                     **self._options,
                 )
                 try:
-                    await producer.start()
-                except KafkaError:
-                    await _within(5.0, producer.stop())
+                    await isolated(producer.start(), CONNECT_S)
+                except (KafkaError, ConnectionError, TimeoutError):
+                    await discarded(producer.stop(), 5.0)
                     await asyncio.sleep(RECONNECT_S)
                 except BaseException:
-                    await _within(5.0, producer.stop())
+                    await discarded(producer.stop(), 5.0)
                     raise
                 else:
                     self._producer = producer
@@ -257,12 +258,3 @@ class KafkaTransport:
             max_partition_fetch_bytes=2 * COMMITTED.max_record_bytes,  # a record above it would be skipped for good (aiokafka#1173)
             **self._options,
         )
-
-
-async def _within(seconds: float, work: Any) -> None:  # noqa: ANN401  a coroutine of a library without annotations
-    """Let a clean-up take `seconds`; what it raises or does not finish no longer matters."""
-    try:
-        async with asyncio.timeout(seconds):
-            await work
-    except (KafkaError, TimeoutError, OSError):
-        return

@@ -70,7 +70,7 @@ class LogConsumer:
         assert partition.partition in self.at
         self.at[partition.partition] = offset
 
-    async def getmany(self, *, timeout_ms, max_records=None):
+    async def getmany(self, *, timeout_ms):
         self._check()
         await asyncio.sleep(0.001)
         if self.stalled:
