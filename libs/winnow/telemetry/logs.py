@@ -43,19 +43,19 @@ class Log:
         """A logger that adds `fields` to every line."""
         return Log(self._logger, {**self._fields, **fields})
 
-    def debug(self, event: LogEvent, **fields: object) -> None:
+    def debug(self, event: LogEvent, /, **fields: object) -> None:
         """For a developer who looks closely."""
         self._write(logging.DEBUG, event, None, fields)
 
-    def info(self, event: LogEvent, **fields: object) -> None:
+    def info(self, event: LogEvent, /, **fields: object) -> None:
         """Normal and worth knowing."""
         self._write(logging.INFO, event, None, fields)
 
-    def warning(self, event: LogEvent, *, exc: BaseException | None = None, **fields: object) -> None:
+    def warning(self, event: LogEvent, /, *, exc: BaseException | None = None, **fields: object) -> None:
         """Wrong, and dealt with."""
         self._write(logging.WARNING, event, exc, fields)
 
-    def error(self, event: LogEvent, *, exc: BaseException | None = None, **fields: object) -> None:
+    def error(self, event: LogEvent, /, *, exc: BaseException | None = None, **fields: object) -> None:
         """Wrong, and somebody must look."""
         self._write(logging.ERROR, event, exc, fields)
 
@@ -139,7 +139,6 @@ def handler(settings: TelemetrySettings, stream: TextIO, clock: Callable[[], flo
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _trace,
         ],
-        keep_exc_info=True,
     )
     made = logging.StreamHandler(stream)
     made.setFormatter(formatter)

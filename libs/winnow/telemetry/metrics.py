@@ -68,7 +68,7 @@ class _Family(Generic[C]):
     """All metrics of one kind, and their series, which the library would look up anew at each call (4 of 6 microseconds)."""
 
     def __init__(self, metrics: dict[MetricName, C]) -> None:
-        self._metrics = metrics
+        self._metrics: dict[MetricName, C] = metrics
         self._series: dict[MetricName, dict[tuple[str, ...], C]] = {name: {} for name in metrics}
 
     @property
@@ -79,21 +79,21 @@ class _Family(Generic[C]):
     def child(self, name: MetricName, labels: dict[str, str]) -> C:
         """The series of `labels`, in any order; bounded in the length of a value and in the number of series."""
         names = METRICS[name].labels
-        try:
-            values = tuple([labels[label] for label in names])
-        except KeyError:
-            values = None
-        if values is None or len(labels) != len(names):
+        values = tuple([labels[label] for label in names if label in labels])
+        if len(values) != len(names) or len(labels) != len(names):
             msg = f"{name} has the labels {names}, got {tuple(labels)}"
             raise ValueError(msg)
-        child = self._series[name].get(values)
-        return self._new(name, values) if child is None else child
+        known: C | None = self._series[name].get(values)
+        return known or self._new(name, values)
 
     def _new(self, name: MetricName, values: tuple[str, ...]) -> C:
-        metric, series = self._metrics[name], self._series[name]
+        metric: C = self._metrics[name]
+        series = self._series[name]
         if not values:
             return metric
-        if len(series) >= MAX_SERIES:
-            return metric.labels(*(OTHER,) * len(values))
-        series[values] = child = metric.labels(*(str(value)[:MAX_LABEL_CHARS] for value in values))
+        full = len(series) >= MAX_SERIES
+        bounded = (OTHER,) * len(values) if full else tuple(str(value)[:MAX_LABEL_CHARS] for value in values)
+        child: C = metric.labels(*bounded)
+        if not full:
+            series[values] = child
         return child

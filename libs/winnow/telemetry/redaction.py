@@ -90,7 +90,7 @@ def describe(exc: BaseException, most: int = MAX_TEXT_CHARS) -> str:
         text = str(exc)
         for mark in _QUOTES_VALUES:
             text = text.partition(mark)[0]
-    line = " ".join(printable(text, most).split())
+    line = printable(" ".join(text[: 4 * most].split()), most)
     return mask_text(f"{type(exc).__name__}: {line}" if line else type(exc).__name__)
 
 

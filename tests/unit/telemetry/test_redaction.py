@@ -1,0 +1,146 @@
+"""What must not leave the process in a line of text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr, ValidationError
+
+from winnow.contracts.errors import TooLarge
+from winnow.contracts.events import Candidate, RuntimeEvent
+from winnow.telemetry.redaction import (
+    MASK,
+    MAX_TEXT_CHARS,
+    describe,
+    describe_without_content,
+    format_exception,
+    mask,
+    mask_text,
+    printable,
+)
+
+SECRET = "hunter2hunter2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"postgresql+asyncpg://winnow:{SECRET}@db:5432/winnow",
+        f"connect to amqp://u:{SECRET}@h failed",
+        f"key wnw_{SECRET}",
+        f"Authorization: Bearer {SECRET}",
+        f"authorization: basic {SECRET}",
+        f"sk-{SECRET}",
+        f"host=db password={SECRET} port=1",
+        f"PASSWORD = {SECRET}",
+    ],
+)
+def test_secrets_that_can_be_told_by_their_form_are_masked(text):
+    """URL passwords, API keys, bearer tokens and DSN passwords never stand in a text."""
+    assert SECRET not in mask_text(text)
+    assert SECRET not in str(mask("message", text))
+
+
+@pytest.mark.parametrize(
+    "name", ["password", "kafka_sasl_password", "api_key", "Authorization", "database_url", "token", "dsn", "client_secret"]
+)
+def test_fields_with_a_secret_name_are_masked_whatever_they_hold(name):
+    """A secret's field shows only that there is one."""
+    assert mask(name, SECRET) == MASK
+    assert mask(name, 12345) == MASK
+    assert mask(name, None) is None
+    assert mask("settings", {name: SECRET}) == {name: MASK}
+    assert mask("list", [SecretStr(SECRET)]) == [MASK]
+
+
+def test_token_counts_are_not_secrets():
+    """An operator needs the numbers of tokens."""
+    assert mask("input_tokens", 12) == 12
+
+
+def test_events_and_bytes_are_reduced_to_what_they_are():
+    """Content never stands in a log line."""
+    event = Candidate(fleet="f", run="r", index=1, candidate="the secret plan")
+    assert mask("event", event) == "<Candidate>"
+    assert mask("body", b"the secret plan") == "<15 bytes>"
+
+
+def test_long_values_are_cut_and_deep_ones_flattened():
+    """A megabyte in a field is a short line."""
+    assert len(mask("text", "x" * 1_000_000)) < MAX_TEXT_CHARS + 50
+    assert len(mask("items", list(range(10_000)))) == 50
+    deep = {"a": {"b": {"c": {"d": "e" * 10_000}}}}
+    assert len(str(mask("deep", deep))) < 1000
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=[]), max_size=300))
+def test_printable_text_forges_no_line_and_no_colour(text):
+    """Control characters, line ends and lone surrogates never reach a terminal or a log file."""
+    safe = printable(text)
+    assert safe.isprintable() or safe == ""
+    safe.encode()
+
+
+@given(st.text(max_size=200))
+def test_masking_is_idempotent(text):
+    """Masking a masked text changes nothing."""
+    assert mask_text(mask_text(text)) == mask_text(text)
+
+
+@pytest.mark.parametrize("text", ["a://" + "b" * 1_000_000, "wnw_" * 250_000, "bearer " * 150_000, "password = " * 90_000, "sk-" * 300_000])
+def test_masking_takes_linear_time(text):
+    """Hostile texts of a megabyte are masked within the test's time limit, in proportion to their length."""
+    mask_text(text)
+
+
+def test_a_validation_error_is_described_without_its_input():
+    """Pydantic quotes the input; we do not."""
+    fleet = "the secret plan"
+    body = {"fleet": fleet, "run": "r"}
+    with pytest.raises(ValidationError) as caught:
+        RuntimeEvent.model_validate(body)
+    for text in (describe(caught.value), describe_without_content(caught.value), format_exception(caught.value)):
+        assert "secret plan" not in text
+        assert "fleet" in text
+
+
+def test_a_driver_error_is_cut_before_it_quotes_rows():
+    """Statements, parameters and row details are left out."""
+    error = RuntimeError(
+        "duplicate key value violates unique constraint\nDETAIL:  Key (text)=(the secret plan) already exists.\n[SQL: INSERT x]"
+    )
+    assert describe(error) == "RuntimeError: duplicate key value violates unique constraint"
+
+
+def _fail(text):
+    raise KeyError(text)
+
+
+def test_a_foreign_error_is_described_by_type_and_place():
+    """Its message may quote content, so a dead letter names type, file and function only."""
+    try:
+        _fail("the secret plan")
+    except KeyError as exc:
+        said = describe_without_content(exc)
+    assert said.startswith("KeyError at test_redaction.py:")
+    assert said.endswith("in _fail")
+
+
+def test_our_own_error_keeps_its_text():
+    """Our texts name fields and limits and say what to do."""
+    assert "claim check" in describe_without_content(TooLarge())
+
+
+def test_a_traceback_shows_causes_but_no_secret():
+    """The chain of causes is there, cycles end, secrets are masked."""
+    try:
+        try:
+            _fail("inner")
+        except KeyError as exc:
+            msg = f"postgresql://u:{SECRET}@db"
+            raise RuntimeError(msg) from exc
+    except RuntimeError as exc:
+        exc.__cause__.__cause__ = exc
+        text = format_exception(exc)
+    assert "caused by" in text
+    assert "_fail" in text
+    assert SECRET not in text

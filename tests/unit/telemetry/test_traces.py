@@ -1,0 +1,83 @@
+"""Trace context with and without a collector."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry import trace
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from winnow.telemetry import TelemetrySettings, Traces
+from winnow.telemetry.traces import open_traces
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def test_without_a_collector_the_parent_passes_through_unchanged():
+    """What comes in goes out, so a caller's trace spans Winnow even where Winnow records nothing."""
+    traces = Traces()
+    context = traces.extract([("traceparent", PARENT.encode()), ("tracestate", b"a=b")])
+    assert traces.inject(context) == [("traceparent", PARENT.encode()), ("tracestate", b"a=b")]
+    assert traces.traceparent(context) == PARENT
+    assert traces.recording is False
+
+
+def test_without_a_parent_there_is_nothing_to_inject():
+    """No header is made up."""
+    traces = Traces()
+    assert traces.inject(traces.extract([])) == []
+    assert traces.inject(None) == []
+    assert traces.traceparent(None) is None
+
+
+@given(st.binary(max_size=100))
+def test_a_broken_header_costs_nothing_but_the_trace(value):
+    """Any bytes are read without an error."""
+    traces = Traces()
+    assert traces.inject(traces.extract([("traceparent", value)])) in ([], [("traceparent", value)])
+
+
+def test_an_endless_header_is_ignored():
+    """A megabyte of trace header is not parsed."""
+    traces = Traces()
+    assert traces.inject(traces.extract([("traceparent", PARENT.encode() + b" " * 1_000_000)])) == []
+    kept = traces.inject(traces.extract([("traceparent", PARENT.encode()), ("tracestate", b"a=" + b"b" * 10_000)]))
+    assert kept == [("traceparent", PARENT.encode())]
+
+
+def test_the_caller_s_own_span_does_not_leak_into_a_record():
+    """A record without a parent starts a trace of its own, whatever is current."""
+    exporter = InMemorySpanExporter()
+    traces = open_traces(TelemetrySettings(), "judge", exporter)
+    with traces.tracer.start_as_current_span("outer"):
+        context = traces.extract([])
+    assert not trace.get_current_span(context).get_span_context().is_valid
+    traces.close()
+
+
+def test_spans_are_exported_with_the_service_s_name():
+    """With an exporter, spans are recorded under the service."""
+    exporter = InMemorySpanExporter()
+    traces = open_traces(TelemetrySettings(), "judge", exporter)
+    assert traces.recording
+    parent = traces.extract([("traceparent", PARENT.encode())])
+    traces.tracer.start_span("work", context=parent).end()
+    traces._provider.force_flush()
+    [span] = exporter.get_finished_spans()
+    traces.close()
+    assert span.resource.attributes["service.name"] == "winnow-judge"
+    assert trace.format_trace_id(span.context.trace_id) == PARENT.split("-")[1]
+
+
+@pytest.mark.parametrize(("ratio", "spans"), [(0.0, 0), (1.0, 20)])
+def test_roots_are_sampled_and_a_parent_s_choice_is_kept(ratio, spans):
+    """The ratio is for traces that start here; a sampled parent is followed."""
+    exporter = InMemorySpanExporter()
+    traces = open_traces(TelemetrySettings(otlp_sample_ratio=ratio), "judge", exporter)
+    for _ in range(20):
+        traces.tracer.start_span("root").end()
+    traces._provider.force_flush()
+    assert len(exporter.get_finished_spans()) == spans
+    traces.tracer.start_span("child", context=traces.extract([("traceparent", PARENT.encode())])).end()
+    traces._provider.force_flush()
+    assert exporter.get_finished_spans()[-1].name == "child"
+    traces.close()
