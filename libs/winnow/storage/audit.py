@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-import orjson
 from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from winnow.storage import tables
-from winnow.storage.values import jsonb, storable, storable_or_none
+from winnow.storage.values import storable, storable_or_none
 
 
 async def add(
@@ -22,6 +21,6 @@ async def add(
         "action": action,
         "actor": storable(by),
         "because": storable_or_none(because),
-        "details": orjson.loads(jsonb(details or {})),
+        "details": dict(details or {}),
     }
     await tx.execute(insert(tables.audit_log).values(row))

@@ -6,12 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import orjson
 from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from winnow.storage import audit, tables
-from winnow.storage.values import jsonb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +40,7 @@ class Certificate:
 
 async def issue(tx: AsyncConnection, certificate: Certificate, *, by: str) -> None:
     """Store a certificate, with an audit row. The fleet must exist."""
-    values = {**asdict(certificate), "record": orjson.loads(jsonb(dict(certificate.record)))}
+    values = {**asdict(certificate), "record": dict(certificate.record)}
     await tx.execute(insert(tables.certificates).values(values))
     details = {"certificate_id": certificate.certificate_id, "bound": certificate.bound, "expires_at": certificate.expires_at}
     await audit.add(tx, action="certificate.issue", by=by, now=certificate.issued_at, fleet=certificate.fleet, details=details)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import orjson
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -73,7 +72,6 @@ def _row(letter: NewDeadLetter) -> tuple[object, ...]:
 
 def _letter(row: Any) -> DeadLetter:  # noqa: ANN401  a SQLAlchemy mapping, read by name
     """The dead letter of a row."""
-    headers = row["headers"] if isinstance(row["headers"], list) else orjson.loads(row["headers"])
     return DeadLetter(
         id=row["id"],
         letter=NewDeadLetter(
@@ -82,7 +80,7 @@ def _letter(row: Any) -> DeadLetter:  # noqa: ANN401  a SQLAlchemy mapping, read
             offset=row["offset"],
             key=row["key"],
             value=None if row["value"] is None else decompress(row["value"], row["encoding"]),
-            headers=tuple((name, base64.b64decode(data)) for name, data in headers),
+            headers=tuple((name, base64.b64decode(data)) for name, data in row["headers"]),
             reason=Reason(row["reason"]),
             error=row["error"],
             service=row["service"],

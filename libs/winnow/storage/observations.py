@@ -106,7 +106,7 @@ class _Ledger:
         #: Sequence number and partition time of each sampled unit.
         self.placed: dict[Unit, tuple[int, datetime]] = {}
         self.graded: set[Unit] = set()
-        self.early: dict[Unit, str] = {}
+        self.early: dict[Unit, object] = {}
         self.keys: dict[Unit, tuple[int | None, datetime | None, str | None]] = {}
         self.samples: list[tuple[object, ...]] = []
         self.grades: list[tuple[object, ...]] = []
@@ -131,15 +131,15 @@ class _Ledger:
             self.samples.append((*unit[:2], seq, self.now, unit.unit, event.boundary_id, event.sampled.probability, event.sampled.at))
             early = self.early.pop(unit, None)
             if early is not None:
-                self._grade(unit, Graded.model_validate_json(early))
+                self._grade(unit, Graded.model_validate(early))
             changed = True
         if event.graded is not None and unit not in self.graded:
             if unit in self.placed:
                 self._grade(unit, event.graded)
                 changed = True
             elif unit not in self.early:
-                self.early[unit] = jsonb(event.graded.model_dump(mode="json"))
-                self.keys[unit] = (None, None, self.early[unit])
+                self.early[unit] = event.graded.model_dump(mode="json")
+                self.keys[unit] = (None, None, jsonb(self.early[unit]))
                 changed = True
         return changed
 

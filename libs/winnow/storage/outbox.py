@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import orjson
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from winnow.contracts.topics import CANDIDATE
@@ -89,7 +88,7 @@ async def claim(tx: AsyncConnection, limit: int = 500) -> list[OutboxMessage]:
                 key=row["key"],
                 body=decompress(row["body"], row["encoding"]),
                 event_id=row["event_id"],
-                headers=orjson.loads(row["headers"]),
+                headers=row["headers"],
                 run=row["run"],
                 boundary_id=row["boundary_id"],
                 traceparent=row["traceparent"],

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-import orjson
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from winnow.storage import raw
@@ -61,7 +60,7 @@ async def listed(tx: AsyncConnection, fleet: str | None = None) -> list[Stream]:
         Stream(
             fleet=r["fleet"],
             stream=r["stream"],
-            config=orjson.loads(r["config"]),
+            config=r["config"],
             weight=r["weight"],
             last_seq=r["last_seq"],
             registered_at=r["registered_at"],
