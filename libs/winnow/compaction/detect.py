@@ -1,5 +1,6 @@
-"""Which host wrote a summary: known signs first, then Markdown, labels, prose."""
+"""Which host wrote a summary: signs of a known host first, then any Markdown, then prose."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from winnow.compaction.lines import INVISIBLE, closes, fence_of, is_bold_line, is_separator, is_underline, marker
@@ -56,6 +57,10 @@ def read_signs(lines: list[str]) -> Signs:
             continue
         signs.start = signs.start or body
         first = body[0]
+        if "```" in body or "~~~" in body:
+            behind = marker(body)  # a fence may start behind a bullet's sign
+            body = body[behind.end() :] if behind is not None else body
+            first = body[0]
         if first in "`~":
             fence = fence_of(body)
             signs.markdown = True
@@ -75,8 +80,9 @@ def _note(first: str, body: str, signs: Signs) -> None:
         if colon > 1 and body[:colon].isupper():
             signs.labels.add(body[:colon].casefold())
     else:
-        if "0" <= first <= "9" and body[:_HEAD].rstrip(INVISIBLE).endswith(":"):
-            signs.numbered.add(normal(body[:_HEAD]))
+        title = body[:_HEAD].rstrip(INVISIBLE)
+        if "0" <= first <= "9" and title.endswith(":"):
+            signs.numbered.add(normal(title))
         signs.markdown = signs.markdown or marker(body) is not None or is_bold_line(body) or is_separator(body) or is_underline(body) > 0
 
 
@@ -102,20 +108,34 @@ def _starts(profile: Profile, signs: Signs) -> int:
     return _MANY * signs.start.startswith(prefixes)
 
 
+def _is_langchain(signs: Signs) -> bool:
+    ours = "session intent" in signs.headings and len(_LANGCHAIN & signs.headings) >= _ENOUGH
+    return ours or _starts(PROFILES["langchain"], signs) > 0
+
+
+def _is_opencode(signs: Signs) -> bool:
+    return len(_OPENCODE & signs.headings) >= (1 if "goal" in signs.headings else _ENOUGH)
+
+
+def _is_pi(signs: Signs) -> bool:
+    return ("goal" in signs.headings and len(_PI & signs.headings) >= _ENOUGH) or _starts(PROFILES["pi"], signs) > 0
+
+
+#: In this order the first that holds decides: what is most certain comes first.
+_TESTS: tuple[tuple[str, Callable[[Signs], bool]], ...] = (
+    ("hermes", lambda signs: strength(PROFILES["hermes"], signs) >= _ENOUGH),
+    ("openclaw", lambda signs: strength(PROFILES["openclaw"], signs) >= _ENOUGH),
+    ("gemini", lambda signs: strength(PROFILES["gemini"], signs) >= _MANY),
+    ("claude-code", lambda signs: strength(PROFILES["claude-code"], signs) >= _MANY),
+    ("langchain", _is_langchain),
+    ("codex", lambda signs: _starts(PROFILES["codex"], signs) > 0),
+    ("opencode", _is_opencode),
+    ("pi", _is_pi),
+    ("openhands", lambda signs: not signs.headings and strength(PROFILES["openhands"], signs) >= _ENOUGH),
+    ("markdown", lambda signs: signs.markdown),
+)
+
+
 def detect(signs: Signs) -> Profile:
-    """Return the profile that the signs point to; the first in this order that has enough of its own."""
-    headings = signs.headings
-    goal = "goal" in headings
-    found = (
-        ("hermes", strength(PROFILES["hermes"], signs) >= _ENOUGH),
-        ("openclaw", strength(PROFILES["openclaw"], signs) >= _ENOUGH),
-        ("gemini", strength(PROFILES["gemini"], signs) >= _MANY),
-        ("claude-code", strength(PROFILES["claude-code"], signs) >= _MANY),
-        ("langchain", _starts(PROFILES["langchain"], signs) or ("session intent" in headings and len(_LANGCHAIN & headings) >= _ENOUGH)),
-        ("codex", _starts(PROFILES["codex"], signs)),
-        ("opencode", len(_OPENCODE & headings) >= (1 if goal else _ENOUGH)),
-        ("pi", _starts(PROFILES["pi"], signs) or (goal and len(_PI & headings) >= _ENOUGH)),
-        ("markdown", signs.markdown),
-        ("openhands", strength(PROFILES["openhands"], signs) >= _ENOUGH),
-    )
-    return PROFILES[next((name for name, holds in found if holds), "prose")]
+    """Return the profile that the signs point to."""
+    return PROFILES[next((name for name, holds in _TESTS if holds(signs)), "prose")]

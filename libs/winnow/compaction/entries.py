@@ -41,7 +41,7 @@ _HOLDERS: Final = frozenset({"bullet", "paragraph", "label", "bare"})
 def settle(blocks: list[Block], text: str, profile: Profile, rules: Rules, *, headless: bool) -> None:
     """Give each block its final kind: placeholders, preamble and trailer are no entries; `published` knows bullets only."""
     for block in blocks:
-        if block.kind is SegmentKind.ENTRY and block.role in _HOLDERS:
+        if block.role in _HOLDERS and (block.kind is SegmentKind.ENTRY or block.kind is SegmentKind.PROSE):
             at, end = block.body_at, block.core_end
             if end - at <= MAX_PLACEHOLDER and is_placeholder(text[at:end]):
                 block.kind = SegmentKind.PLACEHOLDER
@@ -70,14 +70,6 @@ def _is_canonical(section: str) -> bool:
     return any(normal(title) in _CANONICAL for title in section.split(" / "))
 
 
-def number(blocks: list[Block]) -> list[Block]:
-    """Number the entries from 1 in the order of the summary, and return them."""
-    found = [block for block in blocks if block.kind is SegmentKind.ENTRY]
-    for n, block in enumerate(found, 1):
-        block.n = n
-    return found
-
-
 def _relative(block: Block | None) -> int | None:
     """Return the number of the nearest ancestor that is an entry."""
     while block is not None and not block.n:
@@ -102,14 +94,17 @@ class Identities:
 
 
 def assemble(blocks: list[Block], text: str, pins: Sequence[str]) -> tuple[list[Segment], list[Entry]]:
-    """Build segments and entries of `blocks`, which cover `text` without gaps; the last entry may be cut by the end of the text."""
+    """Build segments and entries of `blocks`, which cover `text` without gaps, and number the entries from 1.
+
+    Parents and lead-ins stand before what hangs on them, so their numbers are known in time.
+    """
     segments: list[Segment] = []
     entries: list[Entry] = []
     identify = Identities().of
     ascii_only = text.isascii()
     marks = "truncated" in text
     last = next((block for block in reversed(blocks) if block.kind is not SegmentKind.BLANK), None)
-    at = 0  # bytes
+    at = n = 0  # bytes so far, entries so far
     for block in blocks:
         start, end = block.start, block.end
         segment = text[start:end]
@@ -118,10 +113,12 @@ def assemble(blocks: list[Block], text: str, pins: Sequence[str]) -> tuple[list[
             own = (segment if block.core_end == end else text[start : block.core_end]).lstrip(INVISIBLE).rstrip("\r\n")
             section, parent, lead = block.section, block.parent, block.lead
             occurrence, key = identify(section, own)
-            segments.append(Segment(kind=SegmentKind.ENTRY, text=segment, entry=block.n))
+            n += 1
+            block.n = n
+            segments.append(Segment(kind=SegmentKind.ENTRY, text=segment, entry=n))
             entries.append(
                 Entry(
-                    n=block.n,
+                    n=n,
                     section=section,
                     section_class=block.section_class,
                     text=own,

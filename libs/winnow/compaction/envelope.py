@@ -133,6 +133,8 @@ def _unfence(body: list[str]) -> tuple[int, int] | None:
     if first is None:
         return None
     opener = body[first].strip(INVISIBLE)
+    if opener[0] not in "`~":
+        return None
     fence = fence_of(opener)
     if fence is None or opener[len(fence) :].strip().lower() not in _TEXT_INFO:
         return None

@@ -21,31 +21,36 @@ MAX_LEAD_IN = 80
 #: Characters; truncation markers of hosts are shorter, entries that quote one are not a marker.
 MAX_TRUNCATION_MARKER = 200
 
+_OTHER_BREAKS = ("\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 _SPACE = "[ \\t\\xa0\\u3000]"
 _MARKER = re.compile(rf"(?:(?:(\d{{1,9}})[.)]|[-*+–—→·◦▪‣●]|\(\d{{1,3}}\)|\([a-z]\)|[a-z][.)]){_SPACE}+|[•✅❌]\ufe0f?{_SPACE}*)(?=\S)")
+
+#: Match the bullet marker that a line without its indentation starts with; group 1 is a plain number. For a line whose first sign is in
+#: MARKER_STARTS, or whose second is `.` or `)`; others have none.
+match_marker = _MARKER.match
 
 
 def split_lines(text: str) -> list[str]:
     r"""Cut `text` after each `\n`, `\r\n` and lone `\r`, and nowhere else; joined, the lines are `text`."""
-    return io.StringIO(text, newline="").readlines()
+    # str.splitlines also cuts at form feeds, separators and U+2028; without them it is five times as fast as the general way.
+    if any(sign in text for sign in _OTHER_BREAKS):
+        return io.StringIO(text, newline="").readlines()
+    return text.splitlines(keepends=True)
 
 
 def indent_of(lead: str) -> int:
-    """Return the columns that the white space `lead` takes."""
-    return len(lead.expandtabs(TAB)) if "\t" in lead else len(lead)
+    """Return the columns that the white space `lead` takes; signs without width take none."""
+    if not lead.strip(" "):
+        return len(lead)
+    return len("".join(sign for sign in lead if sign in " \t\xa0\u3000").expandtabs(TAB))
 
 
 def marker(body: str) -> re.Match[str] | None:
-    """Match the bullet marker that `body`, a line without its indentation, starts with; group 1 is a plain number."""
+    """Match the bullet marker of any line, None where it has none."""
     sign = body[0]
     if sign in MARKER_STARTS or (body[1:2] in {".", ")"} and "a" <= sign <= "z"):
         return _MARKER.match(body)
     return None
-
-
-def is_ordered(body: str) -> bool:
-    """Tell a numbered or lettered marker from a sign."""
-    return body[0] not in BULLET_SIGNS
 
 
 def is_rule(body: str) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 
 from winnow.compaction.blocks import Block
 from winnow.compaction.detect import Signs, detect, read_signs, strength
-from winnow.compaction.entries import assemble, number, settle, usable_pins
+from winnow.compaction.entries import assemble, settle, usable_pins
 from winnow.compaction.envelope import open_envelope
 from winnow.compaction.lines import split_lines
 from winnow.compaction.profiles import PROFILES, Profile, profile_for
@@ -46,14 +46,17 @@ def parse(
     warnings += scanner.warnings
     tail, _ = _outer(envelope.tail, body_end)
     body = scanner.blocks.done
-    headings = sum(block.kind is SegmentKind.HEADING for block in body)
-    items = sum(block.role in _ITEM_ROLES for block in body)
-    outcome = check(envelope.body, headings=headings, items=items)
+    headings = items = 0
+    for block in body:
+        if block.kind is SegmentKind.HEADING:
+            headings += 1
+        elif block.role in _ITEM_ROLES:
+            items += 1
+    outcome = check(text[position:body_end], envelope.body, headings=headings, items=items)
     segments: list[Segment]
     entries: list[Entry] = []
     if outcome is None:
         settle(body, text, chosen, rules, headless=not scanner.headings)
-        number(body)
         wanted = usable_pins(pins, text, warnings) if pins and rules is Rules.WINNOW else []
         segments, entries = assemble([*head, *body, *tail], text, wanted)
     else:

@@ -23,6 +23,8 @@ _MAX_NAME: Final = 48
 _MAX_SETEXT: Final = 200
 #: Lines; front matter is shorter.
 _MAX_FRONT_MATTER: Final = 100
+#: Element tags with text behind them in one line; each is a copy of the rest, so a line of nothing but tags would cost its square.
+_MAX_CUTS: Final = 8
 #: Columns by which a numbered section heading may differ from the first one.
 _SLACK: Final = 1
 #: Columns; CommonMark's limit, deeper is code.
@@ -39,6 +41,7 @@ class Scanner:
         self._lines = lines
         self._next = 0  # index of the next line
         self._carry: str | None = None  # rest of a line whose first part was handled alone
+        self._cuts = 0  # tags that were cut off the line at hand
         self._profile = profile
         self._trees = trees
         self._host_signs = frozenset(suffix[0] for suffix in profile.suffixes)
@@ -61,6 +64,7 @@ class Scanner:
             elif self._next < total:
                 line = lines[self._next]
                 self._next += 1
+                self._cuts = 0
             else:
                 break
             body = line if "!" <= line[0] <= "~" else line.lstrip(ln.INVISIBLE)
@@ -80,7 +84,7 @@ class Scanner:
             self._rest(SegmentKind.HOST)
         elif sign in ln.MARKER_STARTS or body[1:2] in {".", ")"}:
             if not (
-                (ln.is_rule(body) and self._rule(line, body))
+                (body[2:3] in {sign, " "} and ln.is_rule(body) and self._rule(line, body))
                 or self._bullet(line, body, indent)
                 or (sign == "*" and self._bold(line, body, indent))
             ):
@@ -220,18 +224,18 @@ class Scanner:
 
     # lists
 
-    def _bullet(self, line: str, body: str, indent: int) -> bool:  # noqa: C901 # the hot path: a call a line less is a tenth of it
-        match = ln.marker(body)
+    def _bullet(self, line: str, body: str, indent: int) -> bool:  # noqa: C901, PLR0912 # the hot path: a call a line less is a tenth of it
+        match = ln.match_marker(body)
         if match is None:
             return False
-        number = match.group(1)
+        number = match[1]
         blocks, stack, behind = self.blocks, self.blocks.stack, match.end()
         if number is not None:
             if int(number) > ln.MAX_OPENING_NUMBER and not stack:
                 return False
             if self._numbered_heading(line, body, indent, behind, int(number)):
                 return True
-        ordered = ln.is_ordered(body)
+        ordered = body[0] not in ln.BULLET_SIGNS
         if not stack:
             parent = None
             self._lead, self._lead_indent = blocks.introduction(), indent
@@ -239,11 +243,12 @@ class Scanner:
         else:
             self._nest(indent, ordered=ordered)
             parent = stack[-1][1] if stack else None
-            grown = self._grown(parent, body, behind)
-            if grown is not None:
-                stack.append((indent, grown))
-                blocks.extend(grown, len(line))
-                return True
+            if parent is blocks.done[-1] or self._profile.question_answer:
+                grown = self._grown(parent, body, behind)
+                if grown is not None:
+                    stack.append((indent, grown))
+                    blocks.extend(grown, len(line))
+                    return True
             if blocks.blank >= 0:
                 blocks.own_blank()
             if indent < self._lead_indent:
@@ -301,8 +306,9 @@ class Scanner:
             return False  # the rest of this line is not the fence's
         end = self._close_of(fence)
         if end < 0:
-            self._never_closed()
-            self._rest(SegmentKind.OPAQUE)
+            if self.blocks.inside_list(indent) and self.blocks.owner(indent) is self.blocks.done[-1]:
+                self.blocks.done[-1].truncated = True  # its own fence is cut off from it
+            self._opaque()
             return True
         self._take(self.blocks.attach(SegmentKind.ENTRY, "fence", line, indent), end)
         return True
@@ -316,13 +322,12 @@ class Scanner:
             return
         self.blocks.done.pop()  # the bullet's own line opens the fence: it is opaque too
         self.blocks.at = block.start
-        self._never_closed()
-        self._rest(SegmentKind.OPAQUE)
+        self._opaque()
 
-    def _never_closed(self) -> None:
+    def _opaque(self) -> None:
+        """A fence that is never closed: the rest could be anything, nothing of it is removed (T04)."""
         self.warnings.append("fence_never_closed")
-        if self.blocks.done and self.blocks.blank < 0:
-            self.blocks.done[-1].truncated = True
+        self._rest(SegmentKind.OPAQUE)
 
     def _quote(self, line: str, indent: int) -> bool:
         last = self.blocks.done[-1] if self.blocks.done else None
@@ -381,6 +386,9 @@ class Scanner:
             return False
         rest = body[behind + 1 :]
         if rest.strip(ln.INVISIBLE):
+            if self._cuts == _MAX_CUTS:
+                return False
+            self._cuts += 1
             line, self._carry = line[: len(line) - len(rest)], rest + (self._carry or "")
         if wrapper:
             self.blocks.close_list()
@@ -472,8 +480,10 @@ class Scanner:
 
     def _starts_anew(self, last: Block, body: str, indent: int) -> bool:
         """Tell whether text right below an open block is no continuation of it."""
+        if self._profile.question_answer and body.startswith("Q:"):
+            return True
         if last.role == "paragraph":
-            return self._profile.question_answer and body.startswith("Q:")
+            return False
         # "Remaining:" between two lists, without a blank line: what it introduces is not below the bullet before it.
         return (
             bool(self.blocks.stack)

@@ -25,8 +25,8 @@ def title_of(heading: str) -> str:
 def normal(title: str) -> str:
     """Return `title` as profiles name it: lower case, without a number, sign or "historical" before it."""
     name = title[:MAX_TITLE].casefold()
-    start = next((at for at, sign in enumerate(name) if sign.isalpha()), len(name))
-    name = name[start:]
+    if name and not name[0].isalpha():
+        name = name[next((at for at, sign in enumerate(name) if sign.isalpha()), len(name)) :]
     return name.removeprefix("historical ").rstrip(" :.*")
 
 
@@ -39,45 +39,48 @@ def class_of(name: str, classes: Mapping[str, SectionClass]) -> SectionClass | N
 
 
 class Sections:
-    """The stack of open headings. `path` and `section_class` hold for the lines that follow."""
+    """The stack of open headings. `path`, `names` and `section_class` hold for the lines that follow."""
 
-    __slots__ = ("_classes", "names", "path", "section_class", "stack")
+    __slots__ = ("_classes", "_stack", "names", "path", "section_class")
 
     def __init__(self, classes: Mapping[str, SectionClass]) -> None:
         self._classes = classes
-        self.stack: list[tuple[int, str]] = []
+        self._stack: list[tuple[int, str, str, SectionClass | None]] = []  # level, title, name, class
         self.names: frozenset[str] = frozenset()
         self.path = ""
         self.section_class = SectionClass.UNKNOWN
 
     def open(self, level: int, title: str) -> None:
         """Start the section `title`; it closes all open ones of the same or a deeper level."""
-        while self.stack and self.stack[-1][0] >= level:
-            self.stack.pop()
-        self.stack.append((level, title))
+        stack = self._stack
+        while stack and stack[-1][0] >= level:
+            stack.pop()
+        name = normal(title)
+        stack.append((level, title, name, class_of(name, self._classes)))
         self._settle()
 
     def close(self, title: str) -> None:
         """End the element `title` with everything inside it; nothing happens where it is not open."""
-        for at in range(len(self.stack) - 1, -1, -1):
-            if self.stack[at] == (ELEMENT, title):
-                del self.stack[at:]
+        for at in range(len(self._stack) - 1, -1, -1):
+            if self._stack[at][:2] == (ELEMENT, title):
+                del self._stack[at:]
                 self._settle()
                 return
 
     @property
     def element(self) -> str | None:
         """The innermost open element."""
-        return next((title for level, title in reversed(self.stack) if level == ELEMENT), None)
+        return next((title for level, title, _, _ in reversed(self._stack) if level == ELEMENT), None)
 
     @property
     def numberable(self) -> bool:
         """Whether a numbered line here can be a heading: no heading but a document title or another numbered one is open."""
-        return all(level in {TITLE, NUMBERED} for level, _ in self.stack)
+        return all(level in {TITLE, NUMBERED} for level, _, _, _ in self._stack)
 
     def _settle(self) -> None:
-        titles = [title for _, title in self.stack]
-        names = [normal(title) for title in titles]
-        self.path = " / ".join(titles)
-        self.names = frozenset(names)
-        self.section_class = next(filter(None, (class_of(name, self._classes) for name in reversed(names))), SectionClass.UNKNOWN)
+        self.path = " / ".join([title for _, title, _, _ in self._stack])
+        self.names = frozenset([name for _, _, name, _ in self._stack])
+        self.section_class = SectionClass.UNKNOWN
+        for _, _, _, section_class in self._stack:
+            if section_class is not None:
+                self.section_class = section_class  # the innermost known one is the last

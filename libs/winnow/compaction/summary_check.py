@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Final
 
 from winnow.compaction.lines import INVISIBLE, closes, fence_of, marker
-from winnow.compaction.placeholders import is_placeholder
+from winnow.compaction.placeholders import MAX_PLACEHOLDER, is_placeholder
 from winnow.contracts.vocabulary import Reason
 
 #: Whole texts that hosts store when they have no summary; lower case, without the final stop.
@@ -51,6 +51,8 @@ _TOOL_MARKUP: Final = (
     "[TOOL_CALLS]",
     '{"tool_calls"',
 )
+#: One of them is in each of these.
+_TOOL_SIGNS: Final = ("<", "[TOOL", '{"tool')
 #: The host's own wording of a refusal, anywhere in a short text.
 _POLICY: Final = ("unable to respond to this request, which appears to violate", "violates our usage policy", "violate our usage policy")
 #: An excuse, "I cannot", and what is refused right after it: "I cannot reproduce the bug" is no refusal.
@@ -77,22 +79,22 @@ _SAME_TENTHS, _DIFFERENT_TENTHS = 6, 1
 _LOOP_TAIL, _LOOP_PERIOD = 2_048, 512
 
 
-def check(lines: list[str], *, headings: int, items: int) -> Reason | None:  # noqa: PLR0911 # verdicts in order, the first that holds
-    """Return why the body is no summary, None where it is one.
+def check(body: str, lines: list[str], *, headings: int, items: int) -> Reason | None:  # noqa: PLR0911 # verdicts in order, the first that holds
+    """Return why `body`, the text without what hosts put around it, is no summary; None where it is one.
 
-    `lines` are the body's, without what hosts put around it; `headings` and `items` (bullets, rows, labels) were counted outside fences.
+    `lines` are its lines; `headings` and `items` (bullets, rows, labels) were counted outside fences.
     """
-    core = "".join(lines).strip(INVISIBLE)
+    core = body.strip(INVISIBLE)
     if not core:
         return Reason.EMPTY
-    if is_placeholder(core) or core[:64].rstrip(".").lower() in _STORED:
+    if len(core) <= MAX_PLACEHOLDER and (is_placeholder(core) or core.rstrip(".").lower() in _STORED):
         return Reason.PLACEHOLDER
     if _loops(core, lines):
         return Reason.LOOP
     start = core[:_START].lower().replace("’", "'")
     if start.startswith(_ERRORS) and headings < _HEADINGS:
         return Reason.ERROR_TEXT
-    if any(markup in core for markup in _TOOL_MARKUP) and _calls(lines):
+    if any(sign in core for sign in _TOOL_SIGNS) and any(markup in core for markup in _TOOL_MARKUP) and _calls(lines):
         return Reason.TOOL_CALL
     if len(core) > _MAX_SHORT or headings >= _HEADINGS:
         return None
