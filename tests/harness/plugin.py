@@ -14,7 +14,7 @@ from tests.harness.brokers import BrokerChoice
 from tests.harness.data import quick_place
 from tests.harness.databases import Database, DatabaseServer, ExternalPostgres
 from tests.harness.processes import Spawner
-from winnow.embedded import BrokerHandle, Capability, PostgresServer
+from winnow.embedded import BrokerHandle, Capability, KafkaBroker, PostgresServer
 
 CHOICE = pytest.StashKey[BrokerChoice]()
 NOTICES = pytest.StashKey[set[str]]()
@@ -137,21 +137,29 @@ def own_postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def broker(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerHandle]:
+def kafka_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty log folder of Apache Kafka, to be copied; making one takes a Java start, four seconds of processor time."""
+    return KafkaBroker(tmp_path_factory.mktemp("kafka")).format()
+
+
+@pytest.fixture(scope="session")
+def broker(request: pytest.FixtureRequest, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerHandle]:
     """The broker of this test process, shared by its tests: leave it running, and take topic names from `topic_prefix`."""
-    yield from _run_broker(_usable(pytestconfig), tmp_path_factory.mktemp("broker"))
+    yield from _run_broker(_usable(pytestconfig), tmp_path_factory.mktemp("broker"), request)
 
 
 @pytest.fixture
-def own_broker(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[BrokerHandle]:
+def own_broker(request: pytest.FixtureRequest, pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[BrokerHandle]:
     """A broker of this test's own, to stop, kill and restart."""
     choice = _usable(pytestconfig)
     if Capability.CONTROL not in choice.capabilities:
         pytest.skip(f"the {choice.name} broker is not ours to stop")
-    yield from _run_broker(choice, tmp_path / "broker")
+    yield from _run_broker(choice, tmp_path / "broker", request)
 
 
-def _run_broker(choice: BrokerChoice, directory: Path) -> Iterator[BrokerHandle]:
+def _run_broker(choice: BrokerChoice, directory: Path, request: pytest.FixtureRequest) -> Iterator[BrokerHandle]:
+    if choice.name == brokers.KAFKA:
+        shutil.copytree(request.getfixturevalue("kafka_log"), directory / "data")
     handle = choice.make(directory)
     handle.start()
     try:

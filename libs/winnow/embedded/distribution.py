@@ -133,7 +133,7 @@ def _download(progress: Callable[[str], None]) -> Path:
     """Fetch the jars into a folder beside the final one and rename it: what is there is whole, whoever looks and whenever we die."""
     maven, target = _maven(), _cached()
     target.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(target.with_suffix(".lock"))
+    lock = FileLock(target.with_name(f"{target.name}.lock"))
     lock.acquire(Deadline.after(DOWNLOAD_TIMEOUT_S))
     with lock:
         if target.is_dir():

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from winnow.embedded import ports
 from winnow.embedded.account import Account
 from winnow.embedded.child import Child
-from winnow.embedded.deadline import Deadline
+from winnow.embedded.deadline import POLL_S, Deadline
 from winnow.embedded.errors import NotRunningError, StartFailedError
 from winnow.embedded.lock import FileLock
 
@@ -18,6 +19,9 @@ ORPHAN_GRACE_S = 10.0
 
 #: Bytes. A log file above this is set aside when the server starts; one older copy is kept.
 LOG_LIMIT = 8 * 1024 * 1024
+
+#: PostgreSQL and Kafka write what the C library says, the memory broker the name of Rust's error.
+ADDRESS_IN_USE = re.compile("address already in use|AddrInUse", re.IGNORECASE)
 
 #: A port that was free when we looked may be taken when the server binds it; each retry draws another.
 START_TRIES = 5
@@ -94,6 +98,7 @@ class Instance:
         cwd: Path | None = None,
         account: Account | None = None,
         death_signal: signal.Signals = signal.SIGTERM,
+        poll_s: float = POLL_S,
     ) -> bool:
         """Start the process and wait until `ready` says so; False if it ended because its port was taken meanwhile.
 
@@ -105,7 +110,7 @@ class Instance:
         self._child = child
         (self.directory / "pid").write_text(f"{child.pid}\n")
         try:
-            deadline.wait(lambda: not child.alive or ready(child))
+            deadline.wait(lambda: not child.alive or ready(child), poll_s=poll_s)
         except BaseException:
             child.kill()
             raise
@@ -115,7 +120,7 @@ class Instance:
         child.kill()
         self._child = None
         output = child.output()
-        if ended and "address already in use" in output.lower():
+        if ended and ADDRESS_IN_USE.search(output):
             return False
         how = f"ended with status {child.returncode}" if ended else "did not get ready in time"
         text = f"{self._name} {how}; its log is {self.log_file}\n{output}"

@@ -135,7 +135,7 @@ class MeshBroker:
             ]
             if self._instance.run(
                 command,
-                ready=lambda _: probe.broker_is_ready(self._port),
+                ready=lambda child: probe.broker_is_ready(self._port) and ports.is_listened_on_by(child.pid, self._port),
                 deadline=deadline,
                 env=environment,
                 death_signal=signal.SIGKILL,

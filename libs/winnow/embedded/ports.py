@@ -42,6 +42,31 @@ def pick(*, avoid: Iterable[int] = ()) -> int:
     raise EmbeddedError(text)
 
 
+def is_listened_on_by(pid: int, port: int) -> bool:
+    """Tell whether process `pid` itself listens on `port`; always true where there is no /proc to say so.
+
+    Two servers that were started at the same time may have drawn one port; the loser, about to end, would otherwise take the
+    winner's answers for its own.
+    """
+    tables = [table for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")) if table.exists()]
+    if not tables:
+        return True
+    sockets = {f"socket:[{line.split()[9]}]" for table in tables for line in table.read_text().splitlines()[1:] if _listens(line, port)}
+    for descriptor in Path(f"/proc/{pid}/fd").glob("*"):
+        try:
+            if str(descriptor.readlink()) in sockets:
+                return True
+        except OSError:
+            continue  # closed since it was listed
+    return False
+
+
+def _listens(line: str, port: int) -> bool:
+    """Read a line of the kernel's table: number, local address, remote address, state (0A: listening), and more."""
+    _, local, _, state, *_ = line.split()
+    return state == "0A" and int(local.rpartition(":")[2], 16) == port
+
+
 def remembered(file: Path, *, avoid: Iterable[int] = ()) -> int:
     """Return the port that `file` remembers if it is free, else a new one; clients find a restarted server where it was."""
     try:
