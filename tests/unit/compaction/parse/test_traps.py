@@ -124,7 +124,7 @@ TRAPS = [
             ("E", "- b\n"),
         ],
     ),
-    # T06: placeholders
+    # T06: texts that say that there is nothing
     Case(
         trap="T06",
         profile="openclaw",
@@ -161,7 +161,7 @@ TRAPS = [
             ("E", "- x\n"),
         ],
     ),
-    # T07: a heading in code or in a quoted string is none
+    # T07: what looks like a heading in code or in a quoted string
     Case(
         trap="T07",
         profile="openclaw",
@@ -287,7 +287,7 @@ TRAPS = [
         kept=[3],
         left="## Decisions\n\n## Open TODOs\n- [ ] c\n",
     ),
-    # T15: preamble and trailer
+    # T15: what models say before and after
     Case(
         trap="T15",
         profile="markdown",
