@@ -9,12 +9,12 @@ from winnow.compaction.features import FEATURES_VERSION, row, token_features, va
 from winnow.compaction.lookup import Lookup
 from winnow.compaction.passages import Span, chunks
 from winnow.compaction.postings import MAX_MATCHES, Queries
-from winnow.compaction.provenance import provenance, user_is_source
+from winnow.compaction.provenance import origin, supports, unsupported, user_is_source
 from winnow.compaction.retrieval import Hit
 from winnow.compaction.segments import Parsed
 from winnow.compaction.style import style_of
 from winnow.compaction.values import values_of
-from winnow.contracts.events import Entry, EntryEvidence, Message, Passage
+from winnow.contracts.events import Entry, EntryEvidence, Message, Passage, ValueOrigin
 from winnow.contracts.vocabulary import Rules
 
 __all__ = ["FEATURES_VERSION", "Analysis", "analyse"]
@@ -57,7 +57,8 @@ def analyse(
         return Analysis(entries=(), passages=(), warnings=())
     messages = (*history, *retained)
     entry_texts = [texts.normalise(texts.strip_marker(entry.text)) for entry in parsed.entries]
-    queries = Queries.of([texts.tokens(text) for text in entry_texts])
+    of_entries = texts.stream(entry_texts)
+    queries = Queries.of([of_entries.of(number) for number in range(len(entry_texts))])
     corpus = read(task, units_of(previous), messages, rules)
     numbers = streams(corpus, queries)
     token = token_features(corpus, numbers, queries, entry_texts)
@@ -70,17 +71,14 @@ def analyse(
     names = tuple(token.columns)
     rows = zip(*(column.tolist() for column in token.columns.values()), strict=True)
     entries: list[Entry] = []
+    origins: dict[str, ValueOrigin] = {}  # by the value as written: many entries name the same
     for entry, text, of_entry, carry, evidence, columns in zip(parsed.entries, entry_texts, values, token.carry, cited, rows, strict=True):
-        features = row(dict(zip(names, columns, strict=True)), value_features(of_entry, lookup.places), style_of(text))
-        found = provenance(
-            of_entry,
-            lookup.places,
-            features,
-            carry,
-            messages=messages,
-            unit_numbers=unit_numbers,
-            user_is_source=from_users,
-        )
+        valued = value_features(of_entry, lookup.places)
+        features = row(dict(zip(names, columns, strict=True)), valued.features, style_of(text))
+        sources = supports(features, valued, carry, user_is_source=from_users)
+        for value in of_entry:
+            if value.shown not in origins:
+                origins[value.shown] = origin(value, lookup.places[value.needle], messages, unit_numbers)
         entries.append(
             Entry(
                 n=entry.n,
@@ -94,12 +92,12 @@ def analyse(
                 pinned_by=entry.pinned_by,
                 truncated=entry.truncated,
                 evidence=evidence,
-                provenance=found.best,
-                values=found.values,
+                provenance=sources[0] if sources else unsupported(of_entry, lookup.places, features),
+                values=tuple([origins[value.shown] for value in of_entry]),
                 previous_entry=None if carry.unit is None else unit_numbers[carry.unit],
                 previous_key=None if carry.unit is None else keys.get(unit_numbers[carry.unit] or 0),
                 previous_similarity=min(1.0, max(carry.coverage, carry.ratio)),
-                sources=found.sources,
+                sources=sources,
                 features=features,
             )
         )

@@ -1,7 +1,6 @@
 """A boundary's texts, tokenised once and indexed for the tokens and values of its entries."""
 
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,16 +30,23 @@ class Unit:
 
 @dataclass(slots=True)
 class Pieces:
-    """The texts of one role, joined so that no value spans two of them (passages of one output follow each other without a gap)."""
+    """All texts as values are matched, joined so that no value spans two of them.
+
+    They stand by role, in the order TASK, USER, AGENT, PREVIOUS, SOURCE; passages of one output follow each other without a gap, so that
+    a value that a cut parts is still found.
+    """
 
     joined: str = ""
     begin: list[int] = field(default_factory=list)  # where each piece begins in `joined`
     end: list[int] = field(default_factory=list)
-    order: list[int] = field(default_factory=list)  # place of each piece in the order of first mention
-
-    def at(self, position: int) -> int:
-        """The piece that holds a position of `joined`."""
-        return bisect_right(self.begin, position) - 1
+    role: list[Role] = field(default_factory=list)
+    order: list[int] = field(default_factory=list)  # place in the order of first mention
+    #: Where to search on behind a hit: the next unit or passage; of the other roles the first mention is enough.
+    onward: list[int] = field(default_factory=list)
+    #: Piece number of the first unit and of the first passage, and where the passages begin.
+    first_unit: int = 0
+    first_passage: int = 0
+    sources_at: int = 0
 
 
 #: Places in the order of first mention: P, the units of M, then the messages by position.
@@ -49,22 +55,16 @@ TASK_ORDER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """All that the boundary's texts say, by role."""
+    """All that the boundary's texts say, by role. Texts are numbered: passages first, then units, then the rest."""
 
     messages: Sequence[Message]
     outputs: list[Output]
     passages: list[Span]
     units: list[Unit]
-    pieces: dict[Role, Pieces]
-    tokens: list[str]  # of all texts: passages first, then units, then the rest
-    lengths: list[int]  # tokens of each text
+    pieces: Pieces
+    stream: texts.Stream
     role: list[Role]  # of each text
     whole: list[int]  # which whole text (output, unit, message) each belongs to: pairs of tokens do not reach beyond it
-
-    @property
-    def passage_tokens(self) -> int:
-        """How many of `tokens` belong to passages."""
-        return sum(self.lengths[: len(self.passages)])
 
 
 def units_of(previous: Parsed | None) -> list[Unit]:
@@ -88,85 +88,68 @@ def units_of(previous: Parsed | None) -> list[Unit]:
 
 def read(task: str, units: list[Unit], messages: Sequence[Message], rules: Rules) -> Corpus:
     """Tokenise every text once. Linear in their length."""
-    corpus = Corpus(messages, outputs(messages, rules), [], units, {role: Pieces() for role in Role}, [], [], [], [])
-    whole = _Counter()
-    sources: list[str] = []
-    for output in corpus.outputs:
-        number = whole.next()
-        for start, end in cuts(output.text, PASSAGE_CHARS):
-            corpus.passages.append(Span(output.message, start, end))
-            sources.append(_add(corpus, texts.normalise(output.text[start:end]), Role.SOURCE, number))
-    _join_passages(corpus, sources)
-    _join(corpus, Role.PREVIOUS, enumerate(_add(corpus, unit.text, Role.PREVIOUS, whole.next()) for unit in units))
-    by_role: dict[Role, list[tuple[int, str]]] = {Role.TASK: [(TASK_ORDER, task)], Role.USER: [], Role.AGENT: []}
+    sources = outputs(messages, rules)
+    passages = [Span(output.message, start, end) for output in sources for start, end in cuts(output.text, PASSAGE_CHARS)]
+    by_message = {output.message: output.text for output in sources}
+    spoken: list[tuple[Role, int, str]] = [(Role.TASK, TASK_ORDER, task)]
     for position, message in enumerate(messages):
         role = role_of(message, rules)
         if role is not Role.SOURCE and message.text:
-            by_role[role].append((position, message.text))
-    for role, spoken in by_role.items():
-        _join(corpus, role, ((order, _add(corpus, texts.normalise(text), role, whole.next())) for order, text in spoken))
-    return corpus
+            spoken.append((role, position, message.text))
+    spoken.sort(key=lambda said: said[0])  # stable: within a role the order stays
+    normal = [texts.normalise(by_message[span.message][span.start : span.end]) for span in passages]
+    normal += [unit.text for unit in units]
+    normal += [texts.normalise(text) for _, _, text in spoken]
+    # Whole texts are numbered so that no two share a number: outputs by position, the rest behind them.
+    rest = range(len(messages), len(messages) + len(units) + len(spoken))
+    return Corpus(
+        messages=messages,
+        outputs=sources,
+        passages=passages,
+        units=units,
+        pieces=_joined([text.lower() for text in normal], passages, len(units), spoken),
+        stream=texts.stream(normal),
+        role=[Role.SOURCE] * len(passages) + [Role.PREVIOUS] * len(units) + [role for role, _, _ in spoken],
+        whole=[span.message for span in passages] + list(rest),
+    )
 
 
-@dataclass(slots=True)
-class _Counter:
-    """Numbers whole texts."""
-
-    value: int = -1
-
-    def next(self) -> int:
-        """The next number."""
-        self.value += 1
-        return self.value
-
-
-def _add(corpus: Corpus, normalised: str, role: Role, whole: int) -> str:
-    """Take the tokens of a text; return it as values are matched, in lower case."""
-    before = len(corpus.tokens)
-    corpus.tokens.extend(texts.tokens(normalised))
-    corpus.lengths.append(len(corpus.tokens) - before)
-    corpus.role.append(role)
-    corpus.whole.append(whole)
-    return normalised.lower()
-
-
-def _join(corpus: Corpus, role: Role, spoken: Iterable[tuple[int, str]]) -> None:
-    """Join the texts of a role with NUL between them."""
-    pieces = corpus.pieces[role]
-    found: list[str] = []
-    at = 0
-    for order, text in spoken:
-        found.append(text)
-        pieces.begin.append(at)
-        pieces.end.append(at + len(text))
-        pieces.order.append(order)
-        at += len(text) + 1
-    pieces.joined = "\0".join(found)
-
-
-def _join_passages(corpus: Corpus, found: list[str]) -> None:
-    """Join passages: without a gap within an output, so that a value that a cut parts is still found."""
-    pieces = corpus.pieces[Role.SOURCE]
+def _joined(lower: list[str], passages: list[Span], units: int, spoken: list[tuple[Role, int, str]]) -> Pieces:
+    """Join all texts (in the order of `Corpus`) with NUL between them, except between passages of one output."""
+    first_spoken = len(passages) + units
+    pieces = Pieces(
+        role=[role for role, _, _ in spoken] + [Role.PREVIOUS] * units + [Role.SOURCE] * len(passages),
+        order=[order for _, order, _ in spoken] + list(range(units)) + [span.message for span in passages],
+        first_unit=len(spoken),
+        first_passage=len(spoken) + units,
+    )
     parts: list[str] = []
-    at, last = 0, -1
-    for span, text in zip(corpus.passages, found, strict=True):
-        if last >= 0 and span.message != last:
+    at = 0
+    for number, text in enumerate(lower[first_spoken:] + lower[len(passages) : first_spoken] + lower[: len(passages)]):
+        follows = number > pieces.first_passage and pieces.order[number - 1] == pieces.order[number]
+        if number and not follows:
             parts.append("\0")
             at += 1
-        last = span.message
         parts.append(text)
         pieces.begin.append(at)
-        pieces.end.append(at + len(text))
-        pieces.order.append(span.message)
         at += len(text)
+        pieces.end.append(at)
     pieces.joined = "".join(parts)
+    pieces.sources_at = pieces.begin[pieces.first_passage] if passages else at
+    beyond = [*pieces.begin[1:], at]
+    for number in range(pieces.first_unit - 1, -1, -1):
+        last_of_role = number + 1 == pieces.first_unit or pieces.role[number + 1] is not pieces.role[number]
+        if not last_of_role:
+            beyond[number] = beyond[number + 1]
+    pieces.onward = beyond
+    return pieces
 
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """The corpus as numbers: ids of the entries' tokens (0 for all other tokens), the text each stands in, and who says what."""
+    """The corpus as numbers: the entries' tokens in order of the texts, the text each stands in, and who says what."""
 
-    ids: Ints
+    ids: Ints  # without the tokens of no entry
     text: Ints
     said: Bools  # [role, token id]: the role says the token
     pairs: Ints  # distinct adjacent token pairs of the entries, as first · (vocabulary + 1) + second
@@ -175,26 +158,29 @@ class Streams:
 
 def streams(corpus: Corpus, queries: Queries) -> Streams:
     """Look up the entries' tokens and token pairs in every text."""
-    ids = ids_of(corpus.tokens, queries.vocabulary)
-    text = np.repeat(np.arange(len(corpus.lengths)), corpus.lengths)
-    role = np.array(corpus.role, np.int64)[text]
+    ids = ids_of(corpus.stream.tokens, queries.vocabulary)
+    text = np.repeat(np.arange(len(corpus.role)), np.array(corpus.stream.lengths(), np.int64) + 1)  # and the mark behind each
     base = len(queries.vocabulary) + 1
     said = np.zeros((len(Role), base), np.bool_)
-    said[role, ids] = True
-    said[:, 0] = False
+    # Only tokens of the entries count from here on: about a third of the span.
+    place = np.flatnonzero(ids)
+    known, text_of = ids[place], text[place]
+    role = np.array(corpus.role, np.int64)[text_of]
+    said[role, known] = True
     pairs = np.unique(entry_pairs(queries)[1])
     paired = np.zeros((len(Role), len(pairs)), np.bool_)
-    if len(pairs):
-        whole = np.array(corpus.whole, np.int64)[text]
-        for distance in (1, 2):
-            left, right = ids[:-distance], ids[distance:]
-            held = (left > 0) & (right > 0) & (whole[:-distance] == whole[distance:])
-            codes = left[held] * base + right[held]
-            at = np.searchsorted(pairs, codes)
-            at[at == len(pairs)] = 0
-            known = pairs[at] == codes
-            paired[role[:-distance][held][known], at[known]] = True
-    return Streams(ids, text, said, pairs, paired)
+    if len(pairs) and len(place):
+        whole = np.array(corpus.whole, np.int64)[text_of]
+        place = place - text_of  # without the marks: passages of one output follow each other
+        # Two known tokens at distance 1 or 2 are neighbours among the known ones, or have one known token between them.
+        for step in (1, 2):
+            apart = place[step:] - place[:-step]
+            held = (apart <= 2) & (whole[step:] == whole[:-step])  # noqa: PLR2004  distance 1 or 2
+            codes = known[:-step][held] * base + known[step:][held]
+            at = np.minimum(np.searchsorted(pairs, codes), len(pairs) - 1)
+            hit = pairs[at] == codes
+            paired[role[:-step][held][hit], at[hit]] = True
+    return Streams(known, text_of, said, pairs, paired)
 
 
 def entry_pairs(queries: Queries) -> tuple[Ints, Ints]:

@@ -11,8 +11,8 @@ import numpy as np
 from winnow.compaction import text as texts
 from winnow.compaction.corpus import Corpus, Streams, entry_pairs
 from winnow.compaction.lookup import Place
-from winnow.compaction.postings import Floats, Ints, Postings, Queries
-from winnow.compaction.retrieval import PLACEHOLDER, Hit, Index, top
+from winnow.compaction.postings import Floats, Ints, Postings, Queries, tally
+from winnow.compaction.retrieval import Hit, Index, top
 from winnow.compaction.roles import Role
 from winnow.compaction.similarity import ratio
 from winnow.compaction.style import Style
@@ -65,65 +65,42 @@ def token_features(corpus: Corpus, streams: Streams, queries: Queries, entry_tex
     """Coverage, task subtraction, pairs, retrieval and carry-over of all entries."""
     passages, units = len(corpus.passages), len(corpus.units)
     vocabulary, count = len(queries.vocabulary), queries.count
-    in_passages = corpus.passage_tokens
+    in_passages, in_units = np.searchsorted(streams.text, (passages, passages + units)).tolist()
     source = Postings.of(streams.ids[:in_passages], streams.text[:in_passages], passages, vocabulary)
-    in_units = in_passages + sum(corpus.lengths[passages : passages + units])
     unit = Postings.of(streams.ids[in_passages:in_units], streams.text[in_passages:in_units] - passages, units, vocabulary)
-
     df = source.document_frequency
     idf = np.log1p((passages - df + 0.5) / (df + 0.5))
+    outside = streams.said[Role.TASK] | streams.said[Role.USER]
     said = streams.said
-    total = queries.sums(idf)
+    masks = np.array([np.ones_like(outside), said[Role.SOURCE], said[Role.PREVIOUS], outside, said[Role.USER], said[Role.AGENT]])
+    masses = queries.sums(idf * masks)
+    total = masses[0]
     total[total == 0.0] = 1.0  # an entry without tokens: every share is 0
-
-    def share(mask: Floats) -> Floats:
-        return queries.sums(idf * mask) / total
-
-    columns = {
-        "cov_env": share(said[Role.SOURCE].astype(float)),
-        "cov_prev": share(said[Role.PREVIOUS].astype(float)),
-        "cov_task": share((said[Role.TASK] | said[Role.USER]).astype(float)),
-        "cov_user": share(said[Role.USER].astype(float)),
-        "cov_act": share(said[Role.AGENT].astype(float)),
-    }
+    columns = dict(zip(("cov_env", "cov_prev", "cov_task", "cov_user", "cov_act"), masses[1:] / total, strict=True))
     columns |= _pair_columns(streams, queries)
-    novel = idf * ~(said[Role.TASK] | said[Role.USER])
-    alone = novel * ~said[Role.AGENT]
-    for name in ("cov_pass", "novel_pass", "env_only", "bm25_max", "cov_unit"):
-        columns[name] = np.zeros(count)
+    best = np.zeros((3, count))
+    bm25 = np.zeros(count)
     hits: list[list[Hit]] = [[] for _ in range(count)]
     if passages:
-        index = _index(corpus, source)
+        weights = idf * np.array([masks[0], ~outside, ~(outside | said[Role.AGENT])])
+        index = Index(corpus.stream.of, corpus.stream.lengths()[:passages], source)
         for block in source.blocks(queries):
             rows = slice(block.begin, block.end)
-            for name, weights in (("cov_pass", idf), ("novel_pass", novel), ("env_only", alone)):
-                columns[name][rows] = block.totals(weights[block.token] * block.first).max(axis=1) / total[rows]
+            best[:, rows] = block.totals(weights[:, block.token] * block.first).max(axis=2) / total[rows]
             scores = index.scores(block)
-            columns["bm25_max"][rows] = scores.max(axis=1)
+            bm25[rows] = scores.max(axis=1)
             hits[rows] = top(scores)
+    columns |= zip(("cov_pass", "novel_pass", "env_only"), best, strict=True)
+    columns["bm25_max"] = bm25
     carry: list[Carry] = [Carry(None, 0.0, 0.0)] * count
     if units:
         for block in unit.blocks(queries):
             rows = slice(block.begin, block.end)
-            cover = block.totals(idf[block.token] * block.first) / total[rows, None]
-            columns["cov_unit"][rows] = cover.max(axis=1)
+            cover = block.totals((idf[block.token] * block.first)[None])[0] / total[rows, None]
             carry[rows] = _carry(corpus, cover, entry_texts[rows])
+    columns["cov_unit"] = np.array([found.coverage for found in carry])
     columns["carry"] = np.array([found.ratio for found in carry])
     return Token(columns, hits, carry)
-
-
-def _index(corpus: Corpus, source: Postings) -> Index:
-    """BM25 over the passages; where some have no token, over a copy with the placeholder."""
-    lengths = corpus.lengths[: len(corpus.passages)]
-    tokens = corpus.tokens[: corpus.passage_tokens]
-    if 0 in lengths:
-        filled: list[str] = []
-        at = 0
-        for length in lengths:
-            filled.extend(tokens[at : at + length] or (PLACEHOLDER,))
-            at += length
-        return Index(filled, [length or 1 for length in lengths], source)
-    return Index(tokens, lengths, source)
 
 
 def _pair_columns(streams: Streams, queries: Queries) -> dict[str, Floats]:
@@ -133,57 +110,78 @@ def _pair_columns(streams: Streams, queries: Queries) -> dict[str, Floats]:
     number[number == 0.0] = 1.0
     at: Ints = np.searchsorted(streams.pairs, codes)
     paired = streams.paired
-    masks = {
-        "bg_prev": paired[Role.PREVIOUS],
-        "bg_env": paired[Role.PREVIOUS] | paired[Role.SOURCE],
-        "bg_user": paired[Role.USER],
-        "bg_non": paired[Role.TASK] | paired[Role.USER] | paired[Role.AGENT],
-    }
-    return {name: np.bincount(entry, mask[at], queries.count) / number for name, mask in masks.items()}
+    previous, user = paired[Role.PREVIOUS], paired[Role.USER]
+    masks = np.array([previous, previous | paired[Role.SOURCE], user, paired[Role.TASK] | user | paired[Role.AGENT]], float)
+    shares = tally(entry, masks[:, at], queries.count) / number
+    return dict(zip(("bg_prev", "bg_env", "bg_user", "bg_non"), shares, strict=True))
 
 
 def _carry(corpus: Corpus, cover: Floats, entry_texts: Sequence[str]) -> list[Carry]:
     """Align each entry with the unit of M that it rests on: the most alike of the two that cover it best, else the better one."""
     width = min(CARRY_CANDIDATES, cover.shape[1])
-    best = np.argsort(-cover, axis=1, kind="stable")[:, :width].tolist()
+    width = min(CARRY_CANDIDATES, cover.shape[1])
+    best = np.argsort(-cover, axis=1, kind="stable")[:, :width]
+    covers = np.take_along_axis(cover, best, axis=1).tolist()
     found: list[Carry] = []
-    for row, (candidates, entry) in enumerate(zip(best, entry_texts, strict=True)):
-        covered = [(at, float(cover[row, at])) for at in candidates if cover[row, at] > 0.0]
-        if not covered:
-            found.append(Carry(None, 0.0, 0.0))
-            continue
-        chosen, alike = covered[0], 0.0
-        for candidate in covered:
-            if candidate[1] < CARRY_COVERAGE:
+    for candidates, coverage, entry in zip(best.tolist(), covers, entry_texts, strict=True):
+        chosen, covered, alike = (candidates[0], coverage[0], 0.0) if coverage[0] > 0.0 else (None, 0.0, 0.0)
+        for candidate, share in zip(candidates, coverage, strict=True):
+            if share < CARRY_COVERAGE:
                 break
-            like = ratio(entry, corpus.units[candidate[0]].text, max(CARRY_FLOOR, alike))
+            like = ratio(entry, corpus.units[candidate].text, max(CARRY_FLOOR, alike))
             if like > alike:
-                chosen, alike = candidate, like
-        found.append(Carry(chosen[0], chosen[1], alike))
+                chosen, covered, alike = candidate, share, like
+        found.append(Carry(chosen, covered, alike))
     return found
 
 
-def value_features(values: Sequence[Value], places: dict[str, Place]) -> dict[str, float]:
+@dataclass(frozen=True, slots=True)
+class Valued:
+    """What the values of one entry say."""
+
+    features: dict[str, float]
+    span_sources: int  # values, weak ones aside, that an output says before P, the user or the agent
+    previous: int  # values, weak ones aside, that M says first
+    orphan_numbers: list[str]  # numbers, weak ones aside, that nobody says
+    known_numbers: list[str]  # numbers that an output or M says
+
+
+def value_features(values: Sequence[Value], places: dict[str, Place]) -> Valued:
     """Features that rest on the values of one entry."""
     number = len(values) or 1
-    env = two_env = orphan = first_user = first_prev = numbers_orphan = 0
+    env = two_env = orphan = first_user = first_prev = lost = span_sources = strong_prev = 0
     windows: list[tuple[int, ...]] = []
+    orphan_numbers: list[str] = []
+    known_numbers: list[str] = []
     for value in values:
-        place = places[value.needle]
-        task, user, agent, previous, source = place.first
+        (task, user, _, previous, source), held, speaker, span_speaker = places[value.needle]
         known = previous is not None or source is not None
-        outside = task is not None or user is not None
-        two_env += known and not outside
-        orphan += not known and not outside
-        first = place.speaker
-        env += first is Role.SOURCE or first is Role.PREVIOUS
-        first_user += first is Role.USER
-        first_prev += first is Role.PREVIOUS
-        numbers_orphan += not known and not outside and agent is None and value.is_number
-        if place.windows:
-            windows.append(place.windows)
-    together = max(Counter(chain.from_iterable(windows)).values(), default=0)
-    return {
+        if task is None and user is None:
+            if known:
+                two_env += 1
+            else:
+                orphan += 1
+        if speaker is Role.SOURCE:
+            env += 1
+        elif speaker is Role.PREVIOUS:
+            env += 1
+            first_prev += 1
+            strong_prev += not value.is_weak
+        elif speaker is Role.USER:
+            first_user += 1
+        if span_speaker is Role.SOURCE and not value.is_weak:
+            span_sources += 1
+        if value.is_number:
+            if known:
+                known_numbers.append(value.needle)
+            elif speaker is None:
+                lost += 1
+                if not value.is_weak:
+                    orphan_numbers.append(value.needle)
+        if held:
+            windows.append(held)
+    together = max(Counter(chain.from_iterable(windows)).values()) if len(windows) > 1 else len(windows)
+    features = {
         "val2_env": two_env / number,
         "val2_orph": orphan / number,
         "val_cooc": together / number,
@@ -192,12 +190,13 @@ def value_features(values: Sequence[Value], places: dict[str, Place]) -> dict[st
         "val_env_n": float(min(env, _COUNT_CAP)),
         "val_user": first_user / number,
         "val_prev": first_prev / number,
-        "num_orphan": float(min(numbers_orphan, _COUNT_CAP)),
+        "num_orphan": float(min(lost, _COUNT_CAP)),
         "values": float(len(values)),
     }
+    return Valued(features, span_sources, strong_prev, orphan_numbers, known_numbers)
 
 
 def row(token: dict[str, float], value: dict[str, float], style: Style) -> dict[str, float]:
     """The features of one entry, by name."""
-    merged = token | value | {"obs": style.observation, "imper": style.imperative, "modal": style.modal, "len": style.length}
+    merged = {**token, **value, "obs": style.observation, "imper": style.imperative, "modal": style.modal, "len": style.length}
     return {name: merged[name] for name in NAMES}

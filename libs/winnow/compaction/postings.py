@@ -24,7 +24,7 @@ class Queries:
     """Token lists of all entries, as ids."""
 
     count: int
-    vocabulary: Mapping[str, int]  # token to id, from 1; 0 is every other token
+    vocabulary: dict[str, int]  # token to id, from 1; 0 is every other token
     ids: Ints  # token ids of all queries, in order, repeats repeated
     query: Ints  # the query each of them stands in
     first: Bools  # the first of its kind in its query
@@ -34,15 +34,17 @@ class Queries:
         """Number the tokens of `token_lists` by first appearance."""
         flat = list(chain.from_iterable(token_lists))
         vocabulary = {token: number for number, token in enumerate(dict.fromkeys(flat), 1)}
+        first: list[bool] = []
+        for tokens in token_lists:
+            seen: set[str] = set()
+            first.extend([not (token in seen or seen.add(token)) for token in tokens])  # type: ignore[func-returns-value]  # add gives None
         ids = np.fromiter(map(vocabulary.__getitem__, flat), np.int64, len(flat))
         query = np.repeat(np.arange(len(token_lists)), [len(tokens) for tokens in token_lists])
-        first = np.zeros(len(flat), np.bool_)
-        first[np.unique(query * (len(vocabulary) + 1) + ids, return_index=True)[1]] = True
-        return cls(len(token_lists), vocabulary, ids, query, first)
+        return cls(len(token_lists), vocabulary, ids, query, np.array(first, np.bool_))
 
     def sums(self, weights: Floats) -> Floats:
-        """For each query the sum of `weights` (by token id) over its distinct tokens, added in query order."""
-        return np.asarray(np.bincount(self.query, weights[self.ids] * self.first, self.count), np.float64)
+        """For each row of `weights` (by token id) and each query: the sum over the query's distinct tokens, added in query order."""
+        return tally(self.query, weights[:, self.ids] * self.first, self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,9 @@ class Block:
     first: Bools  # the token is the first of its kind in its query
 
     def totals(self, weights: Floats) -> Floats:
-        """Sums of `weights` (one a match) for each query (row) and document (column), added in query order."""
-        shape = (self.end - self.begin, self.documents)
-        return np.asarray(np.bincount(self.cell, weights, shape[0] * shape[1]), np.float64).reshape(shape)
+        """For each row of `weights` (one a match), each query and each document: the sum, added in query order."""
+        queries = self.end - self.begin
+        return tally(self.cell, weights, queries * self.documents).reshape(len(weights), queries, self.documents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,13 @@ class Postings:
             np.repeat(ids, counts),
             np.repeat(queries.first[part], counts),
         )
+
+
+def tally(cell: Ints, weights: Floats, cells: int) -> Floats:
+    """For each row of `weights` add its numbers into `cells` cells, one after another: the order, and so the last bit, is fixed."""
+    rows = len(weights)
+    where = cell if rows == 1 else (cell + (np.arange(rows) * cells)[:, None]).ravel()
+    return np.asarray(np.bincount(where, weights.ravel(), rows * cells), np.float64).reshape(rows, cells)
 
 
 def ids_of(tokens: Sequence[str], vocabulary: Mapping[str, int]) -> Ints:

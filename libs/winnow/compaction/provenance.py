@@ -1,10 +1,9 @@
 """Where an entry's information was first said, and which classes support it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from winnow.compaction.features import Carry
+from winnow.compaction.features import Carry, Valued
 from winnow.compaction.lookup import Place
 from winnow.compaction.roles import Role
 from winnow.compaction.values import Value, scaled_number, sums
@@ -34,80 +33,55 @@ USER_VALUES: Final = 0.5
 TALK_COVERAGE: Final = 0.3
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """The class of an entry and all classes that support it."""
+def supports(features: Mapping[str, float], valued: Valued, carry: Carry, *, user_is_source: bool) -> tuple[ProvenanceClass, ...]:
+    """All classes that support an entry, best first.
 
-    best: ProvenanceClass
-    sources: tuple[ProvenanceClass, ...]
-    values: tuple[ValueOrigin, ...]
-
-
-def provenance(
-    values: Sequence[Value],
-    places: Mapping[str, Place],
-    features: Mapping[str, float],
-    carry: Carry,
-    *,
-    messages: Sequence[Message],
-    unit_numbers: Sequence[int | None],
-    user_is_source: bool,
-) -> Provenance:
-    """Class an entry. `user_is_source` is false where user turns survive compaction, and under `published` rules."""
-    firsts = [places[value.needle].speaker for value in values]
-    supported = {
-        ProvenanceClass.ENVIRONMENT: features["env_only"] >= ENV_ONLY
-        or any(not value.is_weak and places[value.needle].span_speaker is Role.SOURCE for value in values),
-        ProvenanceClass.PREVIOUS: carry.unit is not None
-        and (
-            carry.ratio > 0.0
-            or carry.coverage >= UNIT_COVERAGE
-            or features["bg_prev"] >= PREVIOUS_PAIRS
-            or sum(places[value.needle].speaker is Role.PREVIOUS and not value.is_weak for value in values) >= PREVIOUS_VALUES
-        ),
-        ProvenanceClass.DERIVED: _derived(values, places),
-        ProvenanceClass.USER: user_is_source
-        and (features["bg_user"] >= USER_PAIRS or features["cov_user"] >= USER_COVERAGE or features["val_user"] >= USER_VALUES),
-    }
-    sources = tuple(kind for kind, holds in supported.items() if holds)
-    origins = tuple(
-        _origin(value, first, places[value.needle], messages, unit_numbers) for value, first in zip(values, firsts, strict=True)
-    )
-    return Provenance(sources[0] if sources else _unsupported(firsts, features), sources, origins)
+    `user_is_source` is false where user turns survive compaction, and under `published` rules.
+    """
+    found: list[ProvenanceClass] = []
+    if valued.span_sources or features["env_only"] >= ENV_ONLY:
+        found.append(ProvenanceClass.ENVIRONMENT)
+    if carry.unit is not None and (
+        carry.ratio > 0.0 or carry.coverage >= UNIT_COVERAGE or features["bg_prev"] >= PREVIOUS_PAIRS or valued.previous >= PREVIOUS_VALUES
+    ):
+        found.append(ProvenanceClass.PREVIOUS)
+    if valued.orphan_numbers and valued.known_numbers and _derived(valued):
+        found.append(ProvenanceClass.DERIVED)
+    if user_is_source and (
+        features["bg_user"] >= USER_PAIRS or features["cov_user"] >= USER_COVERAGE or features["val_user"] >= USER_VALUES
+    ):
+        found.append(ProvenanceClass.USER)
+    return tuple(found)
 
 
-def _derived(values: Sequence[Value], places: Mapping[str, Place]) -> bool:
+def _derived(valued: Valued) -> bool:
     """Whether a number said nowhere is a sum or difference of the entry's own numbers that a source says."""
-    orphans = [value for value in values if value.is_number and not value.is_weak and places[value.needle].speaker is None]
-    if not orphans:
-        return False
-    known = [
-        value.needle
-        for value in values
-        if value.is_number and (places[value.needle].said_by(Role.SOURCE) or places[value.needle].said_by(Role.PREVIOUS))
-    ]
-    return not sums(known).isdisjoint(scaled_number(value.needle) for value in orphans)
+    reached = sums(valued.known_numbers)
+    return any(scaled_number(number) in reached for number in valued.orphan_numbers)
 
 
-def _unsupported(firsts: Sequence[Role | None], features: Mapping[str, float]) -> ProvenanceClass:
+def unsupported(values: Sequence[Value], places: Mapping[str, Place], features: Mapping[str, float]) -> ProvenanceClass:
     """Class of an entry without a source: the best that its values or its wording name."""
-    for role, coverage in ((Role.USER, features["cov_user"]), (Role.TASK, features["cov_task"]), (Role.AGENT, features["cov_act"])):
-        if role in firsts or coverage >= TALK_COVERAGE:
+    speakers = {places[value.needle].speaker for value in values}
+    for role, coverage in ((Role.USER, "cov_user"), (Role.TASK, "cov_task"), (Role.AGENT, "cov_act")):
+        if role in speakers or features[coverage] >= TALK_COVERAGE:
             return _CLASS[role]
     return ProvenanceClass.NOWHERE
 
 
-def _origin(value: Value, first: Role | None, place: Place, messages: Sequence[Message], unit_numbers: Sequence[int | None]) -> ValueOrigin:
+def origin(value: Value, place: Place, messages: Sequence[Message], unit_numbers: Sequence[int | None]) -> ValueOrigin:
     """Where a value was first said, for the event."""
-    if first is None:
+    speaker = place.speaker
+    if speaker is None:
         return ValueOrigin(value=value.shown, origin=ProvenanceClass.NOWHERE)
-    order = place.first[first]
-    if first is Role.PREVIOUS:
+    order = place.first[speaker]
+    if speaker is Role.PREVIOUS:
         return ValueOrigin(value=value.shown, origin=ProvenanceClass.PREVIOUS, message=unit_numbers[order or 0])
     if order is None or order < 0:
-        return ValueOrigin(value=value.shown, origin=_CLASS[first])
+        return ValueOrigin(value=value.shown, origin=_CLASS[speaker])
     message = messages[order]
-    return ValueOrigin(value=value.shown, origin=_CLASS[first], message=message.i, tool=message.tool if first is Role.SOURCE else None)
+    tool = message.tool if speaker is Role.SOURCE else None
+    return ValueOrigin(value=value.shown, origin=_CLASS[speaker], message=message.i, tool=tool)
 
 
 def user_is_source(rules: Rules, *, user_turns_survive: bool) -> bool:

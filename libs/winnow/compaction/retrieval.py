@@ -6,9 +6,9 @@ expression in the same order. A passage that does not hold it gets 0.0 added the
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -38,53 +38,51 @@ class Index:
 
     __slots__ = ("_weights", "postings")
 
-    def __init__(self, tokens: Sequence[str], lengths: Sequence[int], postings: Postings) -> None:
-        """Index passages.
+    def __init__(self, passage: Callable[[int], Sequence[str]], lengths: Sequence[int], postings: Postings) -> None:
+        """Index passages, of which there is at least one.
 
         Args:
-            tokens: the tokens of all passages in order, each empty passage with `PLACEHOLDER`.
-            lengths: how many of them belong to each passage; at least one passage.
+            passage: gives the tokens of the n-th passage; asked only where some token stands in more than half of the passages.
+            lengths: how many tokens each passage has.
             postings: where the queries' tokens stand among them.
         """
         self.postings = postings
-        length = np.array(lengths)
-        average_length = len(tokens) / len(lengths)
-        frequency = postings.frequency
-        idf = np.repeat(_idf(tokens, lengths, postings.document_frequency), postings.document_frequency)
-        document_length = length[postings.document]
+        length = np.maximum(np.array(lengths), 1)  # an empty passage holds the placeholder
+        average_length = int(length.sum()) / len(lengths)
+        frequency, in_documents = postings.frequency, postings.document_frequency
+        idf = np.repeat(_idf(passage, len(lengths), in_documents), in_documents)
         # The library's own expression, operation by operation: floating point does not forgive another order.
-        self._weights: Floats = idf * (frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * document_length / average_length)))
+        of_length = K1 * (1 - B + B * length / average_length)
+        self._weights: Floats = idf * (frequency * (K1 + 1) / (frequency + of_length[postings.document]))
 
     @classmethod
     def of(cls, passages: Sequence[Sequence[str]], queries: Queries) -> "Index":
         """Index token lists, of which there is at least one."""
-        filled = [passage or (PLACEHOLDER,) for passage in passages]
-        tokens = list(chain.from_iterable(filled))
-        lengths = [len(passage) for passage in filled]
+        lengths = [len(passage) for passage in passages]
+        tokens = list(chain.from_iterable(passages))
         at = np.repeat(np.arange(len(lengths)), lengths)
-        return cls(tokens, lengths, Postings.of(ids_of(tokens, queries.vocabulary), at, len(lengths), len(queries.vocabulary)))
+        postings = Postings.of(ids_of(tokens, queries.vocabulary), at, len(lengths), len(queries.vocabulary))
+        return cls(passages.__getitem__, lengths, postings)
 
     def scores(self, block: Block) -> Floats:
         """Scores of each query of `block` (row) for each passage (column); not comparable between corpora."""
-        return block.totals(self._weights[block.match])
+        return block.totals(self._weights[None, block.match])[0]
 
 
-def _idf(tokens: Sequence[str], lengths: Sequence[int], document_frequency: Ints) -> Floats:
+def _idf(passage: Callable[[int], Sequence[str]], size: int, document_frequency: Ints) -> Floats:
     """Inverse document frequency by token id as the library has it, negative ones lifted to a share of the average."""
-    size = len(lengths)
-    of_count = {count: math.log(size - count + 0.5) - math.log(count + 0.5) for count in set(document_frequency.tolist()) if count}
+    counts = document_frequency.tolist()
+    of_count = {count: math.log(size - count + 0.5) - math.log(count + 0.5) for count in set(counts) if count}
     if any(value < 0 for value in of_count.values()):
         # The average counts the negative ones too, and is summed in the order of first appearance in the corpus.
-        lifted = EPSILON * _average_idf(tokens, lengths)
+        lifted = EPSILON * _average_idf(passage, size)
         of_count = {count: lifted if value < 0 else value for count, value in of_count.items()}
-    return np.array([of_count.get(count, 0.0) for count in document_frequency.tolist()])
+    return np.array([of_count.get(count, 0.0) for count in counts])
 
 
-def _average_idf(tokens: Sequence[str], lengths: Sequence[int]) -> float:
+def _average_idf(passage: Callable[[int], Sequence[str]], size: int) -> float:
     """Average idf over all words of the corpus."""
-    size = len(lengths)
-    documents = (dict.fromkeys(tokens[start:end]) for start, end in pairwise(accumulate(lengths, initial=0)))
-    held = Counter(chain.from_iterable(documents))
+    held = Counter(chain.from_iterable(dict.fromkeys(passage(at) or (PLACEHOLDER,)) for at in range(size)))
     of_count = {count: math.log(size - count + 0.5) - math.log(count + 0.5) for count in set(held.values())}
     total = 0.0
     for count in held.values():  # not sum(): from Python 3.12 on it compensates rounding, the library's loop does not

@@ -86,7 +86,7 @@ def _candidates(normalised: str) -> Iterator[Value]:
     memo = _atoms()
     for line in normalised.split("\n"):
         after_sentence = True
-        for chunk in _chunks(line):
+        for chunk in line.split() if len(line) <= _CHUNK_CHARS else _chunks(line):
             atoms, ends_sentence = memo[chunk]
             for value, first_word in atoms:
                 if not (first_word and after_sentence):
