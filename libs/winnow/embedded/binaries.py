@@ -106,7 +106,7 @@ def _copy(source: PostgresBinaries, place: Path) -> PostgresBinaries:
     program = source["postgres"].stat()
     # A reinstalled package has another time stamp, so a new version never runs from an old copy.
     identity = f"{root}\0{program.st_size}\0{program.st_mtime_ns}".encode()
-    target = place / f"postgres-{source.major}-{hashlib.sha256(identity).hexdigest()[:12]}"
+    target = place / f"programs-{source.major}-{hashlib.sha256(identity).hexdigest()[:12]}"
     made_place = not place.exists()
     place.mkdir(parents=True, exist_ok=True)
     if made_place:

@@ -34,7 +34,7 @@ def reachable(wanted: Path, account: Account | None) -> Path:
     if account is None:
         wanted.mkdir(parents=True, exist_ok=True)
         return wanted.resolve()
-    _make(wanted)
+    _make(wanted.readlink() if wanted.is_symlink() else wanted)
     if account.can_enter(wanted.resolve()):
         return wanted.resolve()
     if wanted.is_symlink() or any(wanted.iterdir()):

@@ -287,6 +287,9 @@ def test_folder_closed_to_nobody(open_folder: Path, nobody: Account, monkeypatch
     assert wanted.is_symlink()
     with PostgresServer(wanted) as server:
         assert kept(server) == "42"
+    shutil.rmtree(open_folder / "var")
+    with PostgresServer(wanted) as server, pytest.raises(EmbeddedError, match="does not exist"):
+        kept(server)
 
 
 def test_closed_folder_with_data(open_folder: Path, folder: Path, nobody: Account) -> None:
