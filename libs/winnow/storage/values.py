@@ -2,6 +2,8 @@
 
 import zlib
 from collections.abc import Iterable
+from decimal import Decimal
+from uuid import UUID
 
 import orjson
 
@@ -45,12 +47,19 @@ def _clean(value: object) -> object:
     return value
 
 
+def _plain(value: object) -> str:
+    """What orjson does not take: the driver's own kind of UUID, decimal numbers. Raise `TypeError` for anything else."""
+    if isinstance(value, UUID | Decimal):
+        return str(value)
+    raise TypeError
+
+
 def jsonb(value: object) -> str:
     """JSON text for a jsonb column. Not-a-number becomes null, U+0000 becomes U+FFFD."""
     try:
-        encoded = orjson.dumps(value).decode()
-    except (TypeError, orjson.JSONEncodeError):  # lone surrogates among others
-        return orjson.dumps(_clean(value)).decode()
+        encoded = orjson.dumps(value, default=_plain).decode()
+    except orjson.JSONEncodeError:  # lone surrogates among others
+        return orjson.dumps(_clean(value), default=_plain).decode()
     # The escape may also be an escaped backslash before "u0000"; then cleaning changes nothing.
     return orjson.dumps(_clean(orjson.loads(encoded))).decode() if "\\u0000" in encoded else encoded
 
