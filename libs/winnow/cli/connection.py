@@ -23,6 +23,10 @@ class NotConnected(Permanent):
     """There is no Winnow to talk to; start `winnow up` in another terminal, or set the variables that this text names."""
 
 
+class Refused(Permanent):
+    """The database refused what it was asked."""
+
+
 class Unreachable(Retryable):
     """Winnow does not answer; see whether it runs, then try again."""
 
@@ -36,7 +40,14 @@ def running() -> "Endpoints | None":
 
 def database_url() -> str:
     """WINNOW_DATABASE_URL, else that of the running `winnow up`. Raise `NotConnected`."""
+    from winnow.storage.database import driver_url
+
     if url := os.environ.get("WINNOW_DATABASE_URL"):
+        try:
+            driver_url(url)
+        except ValueError as exc:
+            msg = f"WINNOW_DATABASE_URL: {exc}"
+            raise NotConnected(msg) from None
         return url
     if found := running():
         return found.database_url
@@ -82,7 +93,10 @@ def on_database(work: Callable[["Database"], Awaitable[T]]) -> T:
 
 @contextmanager
 def unreachable() -> Iterator[None]:
-    """Turn the errors of a database that does not answer into `Unreachable`."""
+    """Turn the errors of a database that does not answer into `Unreachable`, and its refusals into `Refused`."""
+    from asyncpg import PostgresError
+    from sqlalchemy.exc import DBAPIError
+
     from winnow.storage.database import transient
 
     try:
@@ -91,6 +105,11 @@ def unreachable() -> Iterator[None]:
         if transient(exc) or isinstance(exc, OSError):
             msg = f"the database does not answer ({type(exc).__name__}); see whether it runs, then try again"
             raise Unreachable(msg) from exc
+        if isinstance(exc, DBAPIError | PostgresError):
+            said = str(exc.orig if isinstance(exc, DBAPIError) else exc).splitlines()[0]
+            said = said.rpartition(">: ")[2]  # SQLAlchemy puts the driver's class before the server's words
+            msg = f"the database refuses: {said}" + ("; bring its schema up with `winnow db upgrade`" if "does not exist" in said else "")
+            raise Refused(msg) from exc
         raise
 
 

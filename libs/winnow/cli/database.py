@@ -94,5 +94,6 @@ async def select(database: "Database", sql: str, limit: int = ROWS) -> tuple[lis
         except ResourceClosedError:
             return [], []
         except DBAPIError as exc:
-            msg = f"the database refused the query: {str(exc.orig).splitlines()[0]}"
+            said = str(exc.orig).splitlines()[0]
+            msg = f"the database refused the query: {said.partition('>: ')[2] or said}"
             raise QueryRefused(msg) from None

@@ -31,7 +31,10 @@ WATCH_S = 0.5
 QUERIES = (
     (
         "Which sections did the unsupported entries stand in?",
-        "SELECT section, entries, unsupported FROM unsupported_by_section ORDER BY unsupported DESC, section",
+        (
+            "SELECT section, entries, unsupported, round(100 * share::numeric, 1) AS percent FROM unsupported_by_section"
+            " ORDER BY share DESC, section"
+        ),
     ),
     (
         "Where did the entries that were kept get their support from, boundary by boundary?",

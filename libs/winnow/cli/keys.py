@@ -1,6 +1,7 @@
 """`winnow keys`: API keys of the gateway, each bound to one fleet."""
 
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
@@ -13,6 +14,14 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from winnow.storage.api_keys import ApiKey
+
+
+class Role(StrEnum):
+    """Who uses a key, as `winnow.storage.api_keys` knows it."""
+
+    RUNTIME = "runtime"
+    GRADER = "grader"
+    OPERATOR = "operator"
 
 
 def group() -> typer.Typer:
@@ -28,7 +37,7 @@ def create(
     *,
     fleet: Annotated[str, typer.Option(help="The fleet that the key speaks for; made if it is not there.")] = "default",
     name: Annotated[str, typer.Option(help="What the key is for, so that it can be told from others.")] = "unnamed",
-    role: Annotated[str, typer.Option(help="runtime, grader or operator.")] = "runtime",
+    role: Annotated[Role, typer.Option(help="Who uses it.")] = Role.RUNTIME,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
 ) -> None:
     """Make a key. The secret is printed once and kept nowhere."""
@@ -46,7 +55,7 @@ def create(
     async def work(tx: "AsyncConnection") -> "tuple[str, ApiKey]":
         now = datetime.now(UTC)
         await fleets.ensure(tx, [fleet], default=fleets.Point(), now=now)
-        return await api_keys.create(tx, fleet, name=name, role=role, by=operator(), now=now)
+        return await api_keys.create(tx, fleet, name=name, role=role.value, by=operator(), now=now)
 
     secret, key = in_transaction(work)
     if as_json:

@@ -45,4 +45,4 @@ def retention(
         terminal.json(removed)
         return
     for name, value in removed.items():
-        terminal.show(f"{name.replace('_', ' '):<13}{', '.join(value) or 0 if isinstance(value, tuple) else value}")
+        terminal.show(f"{name.replace('_', ' '):<16}{', '.join(value) or 0 if isinstance(value, tuple) else value}")
