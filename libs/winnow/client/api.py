@@ -116,13 +116,38 @@ class Accepted(Model):
     status: Literal["accepted"] = Field(default="accepted", description="Always `accepted`.")
 
 
+class ProblemReason(StrEnum):
+    """Why a request failed. Within v1 the list only grows."""
+
+    # the caller's
+    INVALID = "invalid"  # not JSON, or not the schema
+    HASH_MISMATCH = "hash_mismatch"  # a stated hash is not that of its text
+    CLAIM_LOST = "claim_lost"  # the claim check names no original of this fleet
+    TOO_LARGE = "too_large"
+    ID_CONFLICT = "id_conflict"  # the boundary id was submitted before with other content
+    BAD_CURSOR = "bad_cursor"  # not a cursor that this gateway gave out
+    UNAUTHORISED = "unauthorised"  # no key, or one that is unknown or revoked
+    FORBIDDEN = "forbidden"  # the key's role may not do this
+    OTHER_FLEET = "other_fleet"  # the body names another fleet than the key's
+    NOT_FOUND = "not_found"
+    GONE = "gone"  # expired or erased
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    UNSUPPORTED_ENCODING = "unsupported_encoding"  # compressed bodies are not taken
+    BODY_TIMEOUT = "body_timeout"  # the body did not arrive in time
+    # ours, and passing
+    OVERLOADED = "overloaded"
+    UNAVAILABLE = "unavailable"  # the database is away, or the gateway stops
+    # ours
+    INTERNAL = "internal"
+
+
 class Problem(Model):
     """What went wrong (RFC 9457). Never holds content of a request."""
 
     type: str = Field(default="about:blank", description="URI of the kind of problem.")
     title: str = Field(description="The kind of problem, in words.")
     status: int = Field(description="HTTP status.")
-    reason: str = Field(description="Reason code: closed list, made for programs.")
+    reason: str = Field(description="Reason code, one of `ProblemReason`: for programs.")
     detail: str = Field(description="What happened here, and what to do.")
     instance: str | None = Field(default=None, description="Request id, as in the gateway's log and the header `x-request-id`.")
 
@@ -137,6 +162,7 @@ __all__ = [
     "EntryView",
     "PassageView",
     "Problem",
+    "ProblemReason",
     "RunPage",
     "RunView",
     "Status",

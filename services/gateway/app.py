@@ -1,0 +1,110 @@
+"""The gateway, wired: the only place where its objects meet.
+
+start: pool -> watch and relay -> web server.   stop: who waits is answered -> web server (running requests end) -> relay -> pool.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from services.gateway.api import make_api
+from services.gateway.bodies import BodyReader
+from services.gateway.handlers import Gateway
+from services.gateway.keys import Keys
+from services.gateway.parts import Parts
+from services.gateway.relay import Relay
+from services.gateway.server import WebServer
+from services.gateway.settings import GatewaySettings
+from services.gateway.shell import Shell
+from services.gateway.tasks import Tasks
+from services.gateway.watch import CommitWatch
+from winnow.contracts import limits
+from winnow.messaging.health import Check
+from winnow.messaging.settings import KafkaSettings
+from winnow.storage.database import Database
+from winnow.storage.service import utc_now
+from winnow.storage.settings import DatabaseSettings
+from winnow.telemetry import Telemetry
+
+
+class GatewayService:
+    """`messaging.runtime.Service` of the gateway."""
+
+    name = "gateway"
+
+    def __init__(self, telemetry: Telemetry, kafka: KafkaSettings, database: DatabaseSettings, settings: GatewaySettings) -> None:
+        """Nothing is opened before `start`."""
+        self._telemetry = telemetry
+        self._database = Database(
+            database.database_url.get_secret_value(), pool_size=settings.gateway_pool_size, application_name="winnow-gateway"
+        )
+        self._watch = CommitWatch(self._database)
+        self._relay = Relay(self._database, kafka, telemetry)
+        self._tasks = Tasks(telemetry)
+        parts = Parts(
+            settings=settings,
+            gateway=Gateway(self._database, self._watch, now=utc_now, upload_ttl=timedelta(hours=settings.gateway_upload_ttl_h)),
+            keys=Keys(self._database, cache_s=settings.gateway_key_cache_s, now=utc_now),
+            bodies=BodyReader(budget_bytes=settings.gateway_body_budget_mib * limits.MIB, timeout_s=settings.gateway_body_timeout_s),
+            watch=self._watch,
+            telemetry=telemetry,
+            backlog=lambda: self._relay.backlog,
+            checks=self.checks,
+        )
+        self._server = WebServer(
+            Shell(make_api(parts), telemetry, most_requests=settings.gateway_max_requests),
+            host=settings.gateway_host,
+            port=settings.gateway_port,
+            keepalive_s=settings.gateway_keepalive_s,
+            drain_s=settings.gateway_drain_s,
+        )
+
+    @property
+    def url(self) -> str:
+        """Where it listens, once started."""
+        return self._server.url
+
+    async def start(self) -> None:
+        """Listen. A database or broker that is away does not stand in the way: requests are answered 503, the outbox waits."""
+        self._tasks.start("commit-listen", self._watch.listen)
+        self._tasks.start("commit-look", self._watch.look)
+        self._tasks.start("outbox-relay", self._relay.run)
+        self._tasks.start("lag", self._relay.watch_lag)
+        self._tasks.start("outbox-depth", self._relay.watch_depth)
+        await self._server.start()
+        self._telemetry.log.info("service_ready", part="gateway", url=self._server.url)
+
+    async def stop(self) -> None:
+        """Stop in the order of the module's docstring. May be called twice."""
+        self._watch.drain()
+        await self._server.stop()
+        await self._tasks.stop()
+        await self._relay.stop()
+        await self._database.close()
+
+    def checks(self) -> Sequence[Check]:
+        """The web server (vital), the database, and that the gateway is not stopping. Not Kafka: the outbox waits for it."""
+        return [
+            Check(name="http", ask=self._serves, vital=True),
+            Check(name="database", ask=self._answers),
+            Check(name="draining", ask=self._stays),
+        ]
+
+    async def _serves(self) -> str | None:
+        return self._server.problem
+
+    async def _answers(self) -> str | None:
+        try:
+            await self._database.ping()
+        except Exception as error:  # noqa: BLE001  whatever is wrong is what the check is for
+            return f"the database does not answer: {type(error).__name__}"
+        return None
+
+    async def _stays(self) -> str | None:
+        return "the gateway stops" if self._watch.draining else None
+
+
+def build(
+    telemetry: Telemetry, kafka: KafkaSettings, database: DatabaseSettings, settings: GatewaySettings | None = None
+) -> GatewayService:
+    """The gateway, with the outbox relay of the process it runs in."""
+    return GatewayService(telemetry, kafka, database, settings or GatewaySettings())
