@@ -6,12 +6,12 @@ import shutil
 import signal
 import sys
 import tempfile
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from http import HTTPStatus
 from pathlib import Path
 from typing import Self
 
@@ -29,6 +29,8 @@ DEFAULT_FLEET = "default"
 DEFAULT_GATEWAY_PORT = 8484
 #: Seconds until the services answer. They need 2 to 4 s; a machine under load may need many times that.
 READY_TIMEOUT_S = 90.0
+#: Seconds that one question may take; the checks behind it give themselves 3 s.
+ASK_TIMEOUT_S = 5.0
 #: SIGTERM: drain. The services end themselves after 28 s whatever hangs (WINNOW_HARD_EXIT_S).
 STOP_STEPS = ((signal.SIGTERM, 35.0),)
 #: Partitions of topics that are created here: one process consumes them all, and each costs the broker files and memory.
@@ -249,7 +251,7 @@ class Stack:
             }  # fmt: skip
             if self._services.run(
                 [sys.executable, "-m", "services"],
-                ready=lambda child, port=status_port: _is_ready(child, port),  # type: ignore[misc]  # the loop's port, bound now
+                ready=Readiness(status_port),
                 deadline=deadline,
                 env=environment,
             ):
@@ -269,12 +271,20 @@ class Stack:
         return self._services.port("gateway-port", wanted)
 
 
-def _is_ready(child: Child, port: int) -> bool:
-    """Whether all services say that they can serve."""
-    if not child.alive:
-        return False
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2.0) as answer:
-            return bool(answer.status == 200)  # noqa: PLR2004
-    except (urllib.error.URLError, OSError):
-        return False
+class Readiness:
+    """Whether all services have said that they can serve. Once they have, that stands: a rebalance may interrupt it again any time."""
+
+    def __init__(self, port: int) -> None:
+        """Ask the status server on this port."""
+        self._url = f"http://127.0.0.1:{port}/readyz"
+        self._said = False
+
+    def __call__(self, child: Child) -> bool:
+        """Ask once, unless it was said before or there is nobody to ask."""
+        if not self._said and child.alive:
+            try:
+                with urllib.request.urlopen(self._url, timeout=ASK_TIMEOUT_S) as answer:  # noqa: S310  our own URL on this machine
+                    self._said = answer.status == HTTPStatus.OK
+            except OSError:  # URLError is one: refused, reset, timed out, or 503 because something is not ready
+                self._said = False
+        return self._said
