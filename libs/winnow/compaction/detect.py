@@ -103,6 +103,11 @@ def strength(profile: Profile, signs: Signs) -> int:
             return _starts(profile, signs)
 
 
+def another(profile: Profile, signs: Signs) -> bool:
+    """Tell whether the text bears the signs of another host whose format is strict: free Markdown has none of its own to weigh against."""
+    return any(other.strict and other is not profile and strength(other, signs) >= _MANY for other in PROFILES.values())
+
+
 def _starts(profile: Profile, signs: Signs) -> int:
     prefixes = profile.prefixes + (profile.prior_context[:1] if profile.prior_context else ())
     return _MANY * signs.start.startswith(prefixes)

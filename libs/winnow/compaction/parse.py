@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from winnow.compaction.blocks import Block
-from winnow.compaction.detect import Signs, detect, read_signs, strength
+from winnow.compaction.detect import another, detect, read_signs, strength
 from winnow.compaction.entries import assemble, settle, usable_pins
 from winnow.compaction.envelope import open_envelope
 from winnow.compaction.lines import split_lines
@@ -91,11 +91,9 @@ def _choose(lines: list[str], host: str | None, profile: str | None, warnings: l
     named = profile_for(host)
     if named is None and host:
         warnings.append("host_unknown")
-    if named is not None and not named.strict:
-        return named, False
-    signs: Signs = read_signs(lines)
+    signs = read_signs(lines)
     if named is not None:
-        if strength(named, signs):
+        if strength(named, signs) if named.strict else not another(named, signs):
             return named, False
         warnings.append("host_mismatch")
     return detect(signs), True

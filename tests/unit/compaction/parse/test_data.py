@@ -34,7 +34,7 @@ def test_no_labelled_summary_seems_cut(boundaries: list[dict]) -> None:
 
 
 def test_most_cut_summaries_are_noticed(boundaries: list[dict]) -> None:
-    """Cut at any place in its last third, a summary's last entry is marked in a quarter of the cases at least; none of the others ever is."""
+    """Cut anywhere in the last third, a summary's last entry is marked in a quarter of the cases at least; no other entry ever is."""
     cuts = marked = 0
     for boundary in boundaries:
         text = boundary["candidate_summary"]

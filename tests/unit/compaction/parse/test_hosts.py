@@ -169,9 +169,10 @@ def test_an_unknown_host_is_a_warning() -> None:
 
 
 def test_a_wrong_host_is_a_warning() -> None:
-    """A host whose format is nowhere in the text did not write it."""
-    parsed = parse("".join(part for _, part in HOSTS["openclaw"]), host="gemini-cli")
-    assert (parsed.profile, parsed.detected, parsed.warnings) == ("openclaw", True, ("host_mismatch",))
+    """A host whose format is nowhere in the text did not write it, nor did one of free format if the text is clearly another's."""
+    for host in ("gemini-cli", "pi"):
+        parsed = parse("".join(part for _, part in HOSTS["openclaw"]), host=host)
+        assert (parsed.profile, parsed.detected, parsed.warnings) == ("openclaw", True, ("host_mismatch",))
 
 
 def test_an_unknown_profile_is_a_warning() -> None:
@@ -237,4 +238,9 @@ def test_thinking_that_never_ends_is_a_warning(name: str) -> None:
 
 def test_thinking_ends_at_the_summary_tag() -> None:
     """A summary's own tag ends thinking that was not closed."""
-    verify(Case(trap="unclosed", segments=[("O", "<analysis>\n- a\n"), ("S", "<summary>\n"), ("H", "# B\n"), ("E", "- c\n"), ("S", "</summary>")]))
+    verify(
+        Case(
+            trap="unclosed",
+            segments=[("O", "<analysis>\n- a\n"), ("S", "<summary>\n"), ("H", "# B\n"), ("E", "- c\n"), ("S", "</summary>")],
+        )
+    )

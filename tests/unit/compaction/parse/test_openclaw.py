@@ -8,7 +8,10 @@ from winnow.compaction.openclaw import MAX_UNITS, TRUNCATED, Attempt, finish, fi
 from winnow.compaction.parse import parse
 from winnow.contracts.vocabulary import SegmentKind
 
-GOOD = "## Decisions\n- Use `eu`\n\n## Open TODOs\nNone.\n\n## Constraints/Rules\nNone.\n\n## Pending user asks\n{}\n\n## Exact identifiers\n- inv_4411\n"
+GOOD = (
+    "## Decisions\n- Use `eu`\n\n## Open TODOs\nNone.\n\n## Constraints/Rules\nNone.\n\n"
+    "## Pending user asks\n{}\n\n## Exact identifiers\n- inv_4411\n"
+)
 
 
 def test_a_good_summary_is_not_touched() -> None:
@@ -165,7 +168,9 @@ def test_identifiers_come_from_the_last_ten_messages() -> None:
     assert len(identifiers_of([" ".join(f"order_{n:06}" for n in range(40))])) == 12
 
 
-@pytest.mark.parametrize("text", ["0.12345678 1.5e10 123456789.25 12345678ms", "and/or 3/4 a:b //", "x" * 600, "abc-def v1.2.3", "", "\x00"])
+@pytest.mark.parametrize(
+    "text", ["0.12345678 1.5e10 123456789.25 12345678ms", "and/or 3/4 a:b //", "x" * 600, "abc-def v1.2.3", "", "\x00"]
+)
 def test_what_is_no_identifier(text: str) -> None:
     """Measured values, words and data are no identifiers."""
     assert identifiers_of([text]) == ()
@@ -181,7 +186,17 @@ def test_a_finished_summary_parses_as_openclaw_means_it() -> None:
 
 
 pieces = st.sampled_from(
-    ["## Decisions", "## Open TODOs", "## Constraints/Rules", "## Pending user asks", "## Exact identifiers", "- a", "None.", "", "x" * 9000]
+    [
+        "## Decisions",
+        "## Open TODOs",
+        "## Constraints/Rules",
+        "## Pending user asks",
+        "## Exact identifiers",
+        "- a",
+        "None.",
+        "",
+        "x" * 9000,
+    ]
 )
 texts = st.lists(pieces | st.text(max_size=20), max_size=14).map("\n".join)
 

@@ -20,7 +20,8 @@ PIECES = [
     "<state_snapshot>", "</state_snapshot>", "<key_knowledge>", "</key_knowledge>", "<overall_goal>x</overall_goal>", "<analysis>",
     "</analysis>", "<summary>", "</summary>", "<think>", "</think>", "<read-files>", "</read-files>", "## Tool Failures", "<!-- c -->",
     "<details>", "Latest user request context:", '"json\\n"', "[Earlier compaction context truncated to fit budget]", "Analysis:",
-    "Summary:", "[PRIOR CONTEXT", "[END OF PRIOR CONTEXT", "[CONTEXT COMPACTION", "--- END OF CONTEXT SUMMARY", "src/", "- src/", "  - src/a.ts (new)",
+    "Summary:",
+    "[PRIOR CONTEXT", "[END OF PRIOR CONTEXT", "[CONTEXT COMPACTION", "--- END OF CONTEXT SUMMARY", "src/", "- src/", "  - src/a.ts (new)",
     "Here is a summary of the conversation to date:", "├── x", "text", "Text and more", "é 😀", "\u2028", "\x0b", "\x00", "\ud800",
     "\udc00", "\ufeff", "\u200b", "\xa0", "\uff1a", "无",
 ]  # fmt: skip # a list of what is nasty reads better in bulk

@@ -79,4 +79,3 @@ def test_a_summary_that_looks_odd_is_one(text: str) -> None:
     parsed = parse(text)
     assert parsed.outcome is None
     assert parsed.entries
-

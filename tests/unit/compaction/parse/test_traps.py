@@ -301,6 +301,11 @@ TRAPS = [
         ],
     ),
     Case(
+        trap="T15-long",
+        profile="markdown",
+        segments=[("T", "Summary\n"), ("B", "\n"), ("E", "The queue answered. " * 16 + "\n"), ("H", "## Done\n"), ("E", "- a\n")],
+    ),
+    Case(
         trap="T15-prose",
         profile="prose",
         segments=[("E", "Here is the summary: it works.\n"), ("B", "\n"), ("E", "Let me know what is next.\n")],
