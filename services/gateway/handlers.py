@@ -62,19 +62,18 @@ class Gateway:
         """Store a boundary with its originals and its record for the bus, once. Raise `Conflict`, `ProblemError`."""
 
         async def store(tx: AsyncConnection) -> Boundary:
-            messages_sha256 = await self._messages(tx, candidate)
-            request_sha256 = candidate.request_sha256(messages_sha256)
+            messages = await self._messages(tx, candidate)
             row = NewBoundary.of(
                 candidate,
                 received_at=self._now(),
-                history_sha256=messages_sha256,
-                request_sha256=request_sha256,
+                history_sha256=messages.sha256,
+                request_sha256=candidate.request_sha256(messages.sha256),
                 traceparent=traceparent,
             )
             texts = [candidate.task, candidate.candidate]
             if candidate.previous_summary is not None:
                 texts.append(candidate.previous_summary)
-            await originals.put(tx, [Content.of(candidate.fleet, text) for text in texts])
+            await originals.put(tx, [messages, *(Content.of(candidate.fleet, text) for text in texts)])
             (inserted,) = await boundaries.insert_new(tx, [row])
             if inserted.status is boundaries.Status.CONFLICT:
                 raise Conflict
@@ -84,12 +83,10 @@ class Gateway:
 
         return await self._transact(candidate.fleet, store)
 
-    async def _messages(self, tx: AsyncConnection, candidate: Candidate) -> str:
-        """Make sure that H and R are stored, and return their hash."""
+    async def _messages(self, tx: AsyncConnection, candidate: Candidate) -> Content:
+        """H and R in their stored form."""
         if candidate.messages is None:
-            content = Content.of(candidate.fleet, candidate.inline_messages().content())
-            await originals.put(tx, [content])
-            return content.sha256
+            return Content.of(candidate.fleet, candidate.inline_messages().content())
         claim = candidate.messages
         try:
             resolved = await originals.resolve(tx, candidate.fleet, claim.handle, now=self._now())
@@ -97,8 +94,7 @@ class Gateway:
             raise ProblemError(ProblemReason.CLAIM_LOST, "upload the messages with POST /v1/originals and send that claim check") from None
         if resolved.sha256 != claim.sha256 or len(resolved.data) != claim.size:
             raise ProblemError(ProblemReason.HASH_MISMATCH, "messages.sha256 or messages.size is not that of the stored original")
-        await originals.put(tx, [Content(fleet=candidate.fleet, sha256=resolved.sha256, data=resolved.data)])
-        return resolved.sha256
+        return Content(fleet=candidate.fleet, sha256=resolved.sha256, data=resolved.data)
 
     async def boundary(self, fleet: str, boundary_id: UUID, wait: Deadline) -> Submission:
         """A boundary, with its result as soon as there is one, at the latest when `wait` has passed. Raise `NotFound`."""
