@@ -6,7 +6,7 @@ entries neither glues two paragraphs together nor leaves a gap in a list.
 
 from typing import Final, Literal
 
-from winnow.compaction.lines import ends_with_colon
+from winnow.compaction.lines import INVISIBLE, MAX_LEAD_IN, ends_with_colon
 from winnow.compaction.profiles.profile import Profile
 from winnow.compaction.sections import Sections
 from winnow.contracts.vocabulary import SectionClass, SegmentKind
@@ -15,6 +15,8 @@ Role = Literal["", "bullet", "paragraph", "label", "bare", "fence", "row", "quot
 
 #: Columns that a bullet must stand further in than another to be nested below it; models often miss the two or three of CommonMark by one.
 NEST = 2
+#: What a mere lead-in does not have: a second line, or a sentence before its own.
+_SENTENCE = ("\n", "\r", ". ", "; ", "! ")
 
 
 class Block:
@@ -134,11 +136,15 @@ class Blocks:
         return block
 
     def introduction(self) -> Block | None:
-        """Return the paragraph before this line if it introduces what follows (T35). One that is no sub-heading becomes prose."""
+        """Return the paragraph before this line if it introduces what follows (T35).
+
+        Where the profile has no sub-headings of that kind it becomes prose, unless it says something besides.
+        """
         last = self.done[-1] if self.done else None
         if last is None or last.role != "paragraph" or not ends_with_colon(self.text[last.start : last.core_end]):
             return None
-        line = self.text[last.start : last.core_end].rstrip("\r\n")
-        if not self.profile.lead_ins and "\n" not in line and "\r" not in line and last.kind is SegmentKind.ENTRY:
+        line = self.text[last.body_at : last.core_end].strip(INVISIBLE)
+        bare = len(line) <= MAX_LEAD_IN and not any(sign in line for sign in _SENTENCE)
+        if bare and not self.profile.lead_ins and last.kind is SegmentKind.ENTRY:
             last.kind = SegmentKind.PROSE
         return last

@@ -12,12 +12,9 @@ from winnow.compaction.profiles.openclaw import HEADINGS
 from winnow.compaction.profiles.profile import Profile
 from winnow.compaction.sections import normal
 from winnow.compaction.segments import Entry, Segment
+from winnow.contracts.limits import MAX_PINS
 from winnow.contracts.vocabulary import Rules, SegmentKind
 
-#: Pins that are looked for. A host audits at most 12; without a limit pins times entries would be anyone's to choose.
-MAX_PINS: Final = 64
-#: Occurrences of a pin in one entry that are checked for word boundaries; an entry with more of them is pinned unread.
-_MAX_OCCURRENCES: Final = 32
 #: Characters of a paragraph that are compared with phrases.
 _PHRASE: Final = 64
 _CANONICAL: Final = frozenset(heading.lower() for heading in HEADINGS)
@@ -141,29 +138,21 @@ def assemble(blocks: list[Block], text: str, pins: Sequence[str]) -> tuple[list[
 
 
 def usable_pins(pins: Sequence[str], text: str, warnings: list[str]) -> list[str]:
-    """Return the pins that occur in `text`, at most MAX_PINS; pure hex identifiers are compared in upper case, as hosts do."""
+    """Return the pins that occur in `text`, at most as many as a boundary may have."""
     folded = text.upper()
-    found = [pin for pin in dict.fromkeys(pin.strip() for pin in pins) if pin and (pin in text or (_is_hex(pin) and pin.upper() in folded))]
-    if len(found) > MAX_PINS:
-        warnings.append("pins_capped")
-    return found[:MAX_PINS]
+    found: list[str] = []
+    for pin in dict.fromkeys(pin.strip() for pin in pins):
+        if pin and (pin in text or (_is_hex(pin) and pin.upper() in folded)):
+            if len(found) == MAX_PINS:
+                warnings.append("pins_capped")
+                break
+            found.append(pin)
+    return found
 
 
 def holds(text: str, pin: str) -> bool:
-    """Tell whether `pin` stands in `text` as a whole word or phrase."""
-    if _is_hex(pin):
-        text, pin = text.upper(), pin.upper()
-    at = text.find(pin)
-    for _ in range(_MAX_OCCURRENCES):
-        if at < 0:
-            return False
-        end = at + len(pin)
-        left = at == 0 or not (text[at - 1].isalnum() and pin[0].isalnum())
-        right = end == len(text) or not (text[end].isalnum() and pin[-1].isalnum())
-        if left and right:
-            return True
-        at = text.find(pin, at + 1)
-    return at >= 0
+    """Tell whether `pin` stands anywhere in `text`, as hosts audit it: hashes without case, no word boundaries."""
+    return pin in text or (_is_hex(pin) and pin.upper() in text.upper())
 
 
 def _is_hex(pin: str) -> bool:

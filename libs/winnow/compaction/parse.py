@@ -34,6 +34,7 @@ def parse(
     text, the profile is found in the text and a warning says so. `pins` are lines or identifiers that the host audits for: each entry that
     holds one is `pinned_by` "host". Under `rules` = `published` there are no pins, and entries are the bullets under OpenClaw's headings.
     """
+    rules = Rules(rules)  # a plain string, as it comes from a command line, means the same
     warnings: list[str] = []
     lines = split_lines(text)
     chosen, detected = _choose(lines, host, profile, warnings)

@@ -181,6 +181,14 @@ def test_an_unknown_profile_is_a_warning() -> None:
     assert (parsed.profile, parsed.detected, parsed.warnings) == ("markdown", True, ("profile_unknown",))
 
 
+def test_rules_may_be_a_word() -> None:
+    """Rules that come as text mean the same as the enumeration; a word that is none is an error."""
+    text = "## Exact identifiers\n- a\nb\n"
+    assert [entry.text for entry in parse(text, profile="openclaw", rules="published").entries] == ["- a"]
+    with pytest.raises(ValueError, match="no-such-rules"):
+        parse(text, rules="no-such-rules")
+
+
 def test_signs_in_a_fence_are_no_signs() -> None:
     """A summary that shows another host's format in a fence is not taken for it."""
     assert parse("# Notes\n```\n<state_snapshot>\n## Decisions\n## Open TODOs\n```\n- a\n").profile == "markdown"

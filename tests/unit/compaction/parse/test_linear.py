@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from winnow.compaction.entries import MAX_PINS
 from winnow.compaction.identifiers import identifiers_of
 from winnow.compaction.openclaw import finish
 from winnow.compaction.parse import parse
 from winnow.compaction.profiles import PROFILES
 from winnow.compaction.prune import render, scaffold
+from winnow.contracts.limits import MAX_PINS
 
 #: Growth of linear work is 4, of quadratic 16. CPU time, so that a busy machine does not count.
 MOST = 7.0

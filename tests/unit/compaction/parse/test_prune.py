@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from winnow.compaction.openclaw import utf16_units
 from winnow.compaction.parse import parse
 from winnow.compaction.prune import render, scaffold
+from winnow.contracts.limits import MAX_PINS
 from winnow.contracts.vocabulary import Rules
 
 NESTED = "**Status**\nRemaining:\n- a\n  - b\n    - c\n- d\n\nOther:\n- e\n"
@@ -71,10 +72,11 @@ PINNED = "## Decisions\n- key abcdef99 is old\n- order 4411 of 44112\n## Exact i
 
 
 def test_host_pins_mark_the_entries_that_hold_them() -> None:
-    """A pin is a whole word or phrase; hashes are compared without case; nothing else is pinned."""
-    pins = ["ABCDEF99", "4411", " https://x.example/q ", "", "x.exam", "absent"]
+    """A pin is found wherever its text stands, as the host's audit finds it; hashes are compared without case; nothing else is pinned."""
+    pins = ["ABCDEF99", "44112", " https://x.example/q ", "", "absent", "Decisions", "KEY"]
     assert [entry.pinned_by for entry in parse(PINNED, pins=pins).entries] == ["host"] * 4
-    assert [entry.pinned_by for entry in parse(PINNED, pins=["441", "http", "Decisions"]).entries] == [None] * 4
+    assert [entry.pinned_by for entry in parse(PINNED, pins=["order 44"]).entries] == [None, "host", None, None]
+    assert [entry.pinned_by for entry in parse(PINNED, pins=["Decisions", "KEY", "ORDER"]).entries] == [None] * 4
 
 
 def test_published_rules_know_no_pins() -> None:
@@ -87,10 +89,10 @@ def test_published_rules_know_no_pins() -> None:
 
 def test_too_many_pins_are_a_warning() -> None:
     """Pins beyond the limit are not looked for, and the parse says so."""
-    text = "# S\n" + "".join(f"- word{n}x\n" for n in range(200))
-    parsed = parse(text, pins=[f"word{n}x" for n in range(200)])
+    text = "# S\n" + "".join(f"- word{n}x\n" for n in range(MAX_PINS + 9))
+    parsed = parse(text, pins=[f"word{n}x" for n in range(MAX_PINS + 9)])
     assert parsed.warnings == ("pins_capped",)
-    assert sum(entry.pinned_by is not None for entry in parsed.entries) == 64
+    assert sum(entry.pinned_by is not None for entry in parsed.entries) == MAX_PINS
 
 
 def test_keys_are_stable_across_summaries() -> None:

@@ -498,6 +498,17 @@ TRAPS = [
         profile="openclaw",
         segments=[("H", "## Pending user asks\n"), ("P", 'Latest user request context:\n"Send\\nthem"\n'), ("E", "- b\n")],
     ),
+    Case(
+        trap="T23-section",
+        profile="openclaw",
+        segments=[
+            ("H", "## Latest user request context\n"),
+            ("P", '"Send\\nthem"\n'),
+            ("B", "\n"),
+            ("H", "## Decisions\n"),
+            ("E", "- a\n"),
+        ],
+    ),
     # T24: identity is occurrence, section and text
     Case(
         trap="T24",
@@ -641,6 +652,12 @@ TRAPS = [
         segments=[("H", "# Status\n"), ("T", "Remaining:\n"), ("E", "- a\n"), ("B", "\n"), ("E", "Done.\n")],
         kept=[2],
         left="# Status\nRemaining:\n\nDone.\n",
+    ),
+    Case(
+        trap="T35-with-a-claim",
+        profile="markdown",
+        segments=[("H", "# Status\n"), ("E", "The parser works. Remaining:\n"), ("E", "- a\n"), ("E", "```\nb\n```\n")],
+        lead_ins={2: 1},
     ),
     Case(
         trap="T35-between-lists",
