@@ -12,6 +12,7 @@ from faststream.kafka import KafkaBroker
 from faststream.middlewares import AckPolicy
 
 from winnow.contracts import limits
+from winnow.messaging import tolerance
 from winnow.messaging.settings import KafkaSettings
 from winnow.telemetry import Telemetry
 
@@ -73,6 +74,7 @@ async def probe_idempotence(settings: KafkaSettings, telemetry: Telemetry) -> bo
 
 def make_broker(settings: KafkaSettings, *, service: str, telemetry: Telemetry, idempotent: bool) -> KafkaBroker:
     """A broker with every default of ours; not connected yet. Call it in the running event loop, shortly before `start`."""
+    tolerance.install()
     options = producer_options(settings, service=service, idempotent=idempotent)
     ssl_context = options.pop("ssl_context", None)
     security_protocol = options.pop("security_protocol")

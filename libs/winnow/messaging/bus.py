@@ -113,7 +113,7 @@ class Bus:
         self.settings = settings
         self.telemetry = telemetry
         self.publisher = Publisher(lambda: producer_of(broker), settings, telemetry)
-        self.dead_letters = DeadLetters(dead_letters, self.publisher, settings, telemetry, lambda: datetime.now(UTC))
+        self.dead_letters = DeadLetters(dead_letters, self.publisher, settings, telemetry, lambda: datetime.now(UTC), classify)
         self.subscriptions: list[Subscription] = []
         self._claims = claims
         self._classify = classify

@@ -7,6 +7,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 
 from winnow.messaging.records import Record
+from winnow.messaging.tolerance import Unreadable
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,7 +43,13 @@ def record_of(record: ConsumerRecord) -> Record:
         partition=record.partition,
         offset=record.offset,
         key=record.key,
-        headers=tuple((name, value or b"") for name, value in record.headers),
+        headers=tuple((name, value or b"") for name, value in record.headers) if unreadable(record) is None else (),
         value=record.value,
         timestamp=record.timestamp,
     )
+
+
+def unreadable(record: ConsumerRecord) -> Unreadable | None:
+    """The mark of a record that stands for a batch which the client cannot read."""
+    name = record.headers[0][0] if record.headers else None
+    return name if isinstance(name, Unreadable) else None

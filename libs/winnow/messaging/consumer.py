@@ -29,7 +29,7 @@ from winnow.contracts import limits
 from winnow.contracts.errors import SchemaTooNew
 from winnow.contracts.vocabulary import Reason
 from winnow.messaging.broker import consumer_options
-from winnow.messaging.codec import Fetched, keep_raw, parse, record_of
+from winnow.messaging.codec import Fetched, keep_raw, parse, record_of, unreadable
 from winnow.messaging.faults import Fault, pause
 from winnow.messaging.intake import Opened, Valid, open_record, resolve, validate
 from winnow.messaging.records import Dead, E, Handler, Received
@@ -120,6 +120,11 @@ class BatchConsumer(Generic[E]):
             if raw.partition in ahead:
                 continue
             record = record_of(raw)
+            mark = unreadable(raw)
+            if mark is not None:
+                error = "the client cannot read this batch of records (its text, compression or form is broken); the body is the raw batch"
+                arrived.append(Dead(record=record, reason=mark.reason, error=error))
+                continue
             try:
                 arrived.append(open_record(self._handler.topic, record))
             except SchemaTooNew as exc:

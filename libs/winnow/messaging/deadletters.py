@@ -1,11 +1,13 @@
 """Dead letters: what could not be handled, with its bytes and headers unchanged, in the table first and then on the topic."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from winnow.contracts.errors import Permanent, WinnowError
 from winnow.contracts.topics import DEAD_LETTER
+from winnow.contracts.vocabulary import Reason
+from winnow.messaging.faults import Classify, Fault, classify
 from winnow.messaging.ports import DeadLetter, DeadLetterStore
 from winnow.messaging.publisher import Publisher, RawRecord, record_bytes
 from winnow.messaging.records import Dead, Record
@@ -25,6 +27,8 @@ NAMES = (
     "winnow_dl_attempts",
     "winnow_dl_at",
 )
+#: Milliseconds: the end of the year 9999. A producer may write any 64-bit number, and no calendar goes on for ever.
+LAST_TIMESTAMP_MS = 253_402_300_799_000
 #: Characters of an error text.
 MAX_ERROR_CHARS = 500
 
@@ -111,8 +115,8 @@ def letter_of(dead: Dead, *, service: str, attempts: int, at: datetime) -> DeadL
         key=record.key,
         headers=record.headers,
         value=record.value,
-        timestamp=record.timestamp,
-        reason=dead.reason,
+        timestamp=min(max(record.timestamp, 0), LAST_TIMESTAMP_MS),
+        reason=str(dead.reason) if dead.reason in set(Reason) else Reason.INVALID,
         error=mask_text(" ".join(printable(dead.error, MAX_ERROR_CHARS).split())),
         service=service,
         attempts=attempts,
@@ -161,13 +165,20 @@ class DeadLetters:
     """Where a service puts what it cannot handle, and how it is played again."""
 
     def __init__(
-        self, store: DeadLetterStore, publisher: Publisher, settings: KafkaSettings, telemetry: Telemetry, now: Callable[[], datetime]
+        self,
+        store: DeadLetterStore,
+        publisher: Publisher,
+        settings: KafkaSettings,
+        telemetry: Telemetry,
+        now: Callable[[], datetime],
+        classify: Classify = classify,
     ) -> None:
         self._store = store
         self._publisher = publisher
         self._settings = settings
         self._telemetry = telemetry
         self._now = now
+        self._classify = classify
 
     async def bury(self, dead: Sequence[Dead], *, attempts: int = 1) -> None:
         """Store rows, then publish them to the dead-letter topic.
@@ -179,7 +190,7 @@ class DeadLetters:
             return
         at = self._now()
         letters = [letter_of(d, service=self._telemetry.service, attempts=attempts, at=at) for d in dead]
-        new = set(await self._store.add(letters))
+        new = set(await self._add(letters))
         for letter in letters:
             position = (letter.topic, letter.partition, letter.offset)
             if position in new:
@@ -191,6 +202,27 @@ class DeadLetters:
                     "record_dead", topic=topic, partition=letter.partition, offset=letter.offset, reason=letter.reason, error=letter.error
                 )
         await self._announce(letters)
+
+    async def _add(self, letters: Sequence[DeadLetter]) -> Sequence[tuple[str, int, int]]:
+        """Store rows; where the store refuses one for what is in it, one by one and in the end without its headers.
+
+        What cannot be stored at all would stop its partition for ever, so the store's last word is raised.
+        """
+        try:
+            return await self._store.add(letters)
+        except Exception as exc:
+            if self._classify(exc) is Fault.TRANSIENT:
+                raise
+        new: list[tuple[str, int, int]] = []
+        for letter in letters:
+            try:
+                new += await self._store.add([letter])
+            except Exception as exc:
+                if self._classify(exc) is Fault.TRANSIENT:
+                    raise
+                error = f"{letter.error} (the headers could not be stored)"
+                new += await self._store.add([replace(letter, headers=(), error=error)])
+        return new
 
     async def replay(self, letter: DeadLetter) -> None:
         """Publish the original record to its topic again. Raise `NotReplayable` or `ReplayFailed`; marking the row is the caller's."""

@@ -20,7 +20,6 @@ LIMIT = Limit(max_ratio=0.5, min_failures=10, max_consecutive=20, window=50, fle
         (SchemaTooNew(), Fault.TRANSIENT),
         (ConnectionResetError(), Fault.TRANSIENT),
         (TimeoutError(), Fault.TRANSIENT),
-        (TimeoutError(), Fault.TRANSIENT),
         (KafkaConnectionError(), Fault.TRANSIENT),
         (RequestTimedOutError(), Fault.TRANSIENT),
         (Permanent(), Fault.INPUT),

@@ -6,6 +6,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.harness import eventually
 from tests.unit.messaging.support import NOW, FakePublisher
 from winnow.contracts.topics import CANDIDATE, OBSERVATION
 from winnow.messaging import background
@@ -20,11 +21,6 @@ PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 def item(number, key="f/r", topic=CANDIDATE.name, body=b"{}"):
     return OutboxItem(id=number, topic=topic, key=key, body=body, event_id=str(number), time=NOW, traceparent=PARENT)
-
-
-async def until(condition):
-    while not condition():
-        await asyncio.sleep(0)
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=60))
@@ -74,10 +70,10 @@ async def test_the_relay_sends_what_is_there_and_what_it_is_told_of():
     store.put(item(0))
     relay = OutboxRelay(store, publisher, telemetry, rng=random.Random(0), clock=lambda: 0.0, poll_s=3600)
     relay.start()
-    await until(lambda: len(publisher.sent) == 1)
+    await eventually(lambda: len(publisher.sent) == 1)
     store.put(item(0))
     relay.wake()
-    await until(lambda: len(publisher.sent) == 2)
+    await eventually(lambda: len(publisher.sent) == 2)
     await relay.stop()
     await relay.stop()
     assert store.unsent == []
@@ -94,10 +90,10 @@ async def test_the_relay_survives_a_broker_that_is_away(monkeypatch):
         store.put(item(0))
     relay = OutboxRelay(store, publisher, telemetry, rng=random.Random(0), clock=lambda: 0.0, poll_s=0.001)
     relay.start()
-    await until(lambda: relay._loop.errors >= 3)
+    await eventually(lambda: relay._loop.errors >= 3)
     assert len(store.unsent) == 3
     publisher.error = None
-    await until(lambda: not store.unsent)
+    await eventually(lambda: not store.unsent)
     await relay.stop()
     assert [o.event_id for o in publisher.sent] == ["0", "0", "0"]
 
@@ -108,7 +104,7 @@ async def test_the_sweeper_publishes_what_is_stuck():
     store.stuck = [item(1), item(2)]
     sweeper = Sweeper(store, publisher, telemetry, rng=random.Random(0))
     sweeper.start()
-    await until(lambda: len(publisher.sent) == 2)
+    await eventually(lambda: len(publisher.sent) == 2)
     await sweeper.stop()
     assert telemetry.metrics.value("winnow_swept_total", service="test", topic=CANDIDATE.name) == 2
 
@@ -128,7 +124,7 @@ async def test_a_loop_that_meets_errors_goes_on(monkeypatch):
         "x", step, every_s=0.0001, telemetry=Telemetry.plain(), rng=random.Random(0), failed=lambda exc, pause: said.append((exc, pause))
     )
     loop.start()
-    await until(lambda: len(calls) >= 5)
+    await eventually(lambda: len(calls) >= 5)
     await loop.stop()
     assert [type(exc) for exc, _ in said] == [ZeroDivisionError] * 2
     assert loop.errors == 0

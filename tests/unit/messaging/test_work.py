@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.harness import eventually
 from tests.unit.messaging.support import HASTE, ScriptedHandler, World, candidate, outgoing, received
 from winnow.contracts.errors import Conflict, Permanent, Retryable
 from winnow.messaging.faults import Fault, Limit, classify
@@ -151,15 +152,14 @@ async def test_a_pause_ends_at_once_when_the_process_stops():
     world = World(patience=type(HASTE)(first_pause_s=100, most_pause_s=100))
     world.handler.fail = lambda _: Retryable()
     running = asyncio.create_task(world.worker.run(batch(1)))
-    while not world.handler.calls:
-        await asyncio.sleep(0)
+    await eventually(lambda: world.handler.calls)
     world.around.stopping.set()
     with pytest.raises(GoingAway):
         await running
 
 
 async def test_a_record_whose_errors_only_seem_to_pass_is_found():
-    """It fails with time-outs while its neighbours succeed, fetch after fetch: in the end it is a dead letter and the partition moves on."""
+    """It fails with time-outs while its neighbours succeed, fetch after fetch: in the end it is a dead letter."""
     world = World(limit=NEVER)
     world.handler.fail = when(2, error=TimeoutError())
     for round_ in range(SUSPECT_AFTER, SUSPECT_AFTER + HASTE.own_attempts - 1):
