@@ -5,7 +5,7 @@ import random
 import time
 
 from winnow.messaging.bus import Bus
-from winnow.messaging.lag import LagWatch
+from winnow.messaging.lag import LagReader, LagWatch
 from winnow.messaging.outbox import OutboxRelay
 from winnow.messaging.settings import KafkaSettings
 from winnow.storage.adapters import OutboxTable, bus_for
@@ -45,18 +45,11 @@ class Relay:
 
     async def run(self) -> None:
         """Connect and relay, for ever; while there is no broker, rows wait."""
-        while self._bus is None:
-            try:
-                bus = await bus_for(self._database, self._kafka, self._telemetry, utc_now)
-                await bus.start()
-            except Exception as exc:  # noqa: BLE001  whatever it is, boundaries are taken meanwhile, and the next try may succeed
-                self._telemetry.log.warning("outbox_failed", error=exc, pause_s=RECONNECT_S)
-                await asyncio.sleep(RECONNECT_S)
-            else:
-                self._bus = bus
+        await self.stop()  # what an earlier run left behind
+        bus = await self._connected()
         relay = OutboxRelay(
             self._store,
-            self._bus.publisher,
+            bus.publisher,
             self._telemetry,
             rng=random.Random(),  # noqa: S311  jitter, not a secret
             clock=time.monotonic,
@@ -64,6 +57,23 @@ class Relay:
         relay.start()
         self._relay = relay
         await self._database.listen(OUTBOX_CHANNEL, lambda _: relay.wake(), connected=relay.wake)
+
+    async def _connected(self) -> Bus:
+        """A bus that is started, however long the broker stays away."""
+        while True:
+            try:
+                # FastStream leaves its producer open where it cannot connect: knock first, with a client that cleans up after itself.
+                async with LagReader(self._kafka):
+                    pass
+                # Known before it starts: `stop` closes also one that is half open.
+                bus = self._bus = await bus_for(self._database, self._kafka, self._telemetry, utc_now)
+                await bus.start()
+            except Exception as exc:  # noqa: BLE001  whatever it is, boundaries are taken meanwhile, and the next try may succeed
+                self._telemetry.log.warning("outbox_failed", error=exc, pause_s=RECONNECT_S)
+                await self.stop()
+                await asyncio.sleep(RECONNECT_S)
+            else:
+                return bus
 
     async def watch_lag(self) -> None:
         """Read the lag of the pipeline, for ever."""

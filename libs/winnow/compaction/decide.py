@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from winnow.compaction.carry import Root
 from winnow.contracts.vocabulary import Decision, DecisionReason, Rules, Verdict
 
-#: tau by default; inclusive.
+#: tau by default, and always under `published`; inclusive (SJC keeps an entry whose score is at least .5).
 DEFAULT_TAU = 0.5
 
 
@@ -34,10 +34,15 @@ class Fate:
 
 
 def fates(entries: Sequence[Judged], *, tau: float, rules: Rules, judged: bool = True) -> tuple[Fate, ...]:
-    """Decide every entry of a boundary. `judged` is False where the outcome is unjudged or not_a_summary: all is kept."""
+    """Decide every entry of a boundary. `judged` is False where the outcome is unjudged or not_a_summary: all is kept.
+
+    Under `published` each entry is decided by its score alone: no pins, no roots, no user turns, no scaffold.
+    """
     if not judged:
         return tuple(Fate(n=e.n, decision=Decision.KEPT, reason=DecisionReason.NOT_JUDGED) for e in entries)
     own = {e.n: _own(e, tau, rules) for e in entries}
+    if rules is Rules.PUBLISHED:
+        return tuple(Fate(n=n, decision=decision, reason=reason) for n, (decision, reason) in own.items())
     kept = {n for n, (decision, _) in own.items() if decision is Decision.KEPT}
     for n in scaffold({e.n: e.above for e in entries}, kept) - kept:
         own[n] = (Decision.KEPT, DecisionReason.SCAFFOLD)
