@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -33,15 +34,15 @@ class Place(NamedTuple):
 
     #: By role: place in the order of first mention (for `previous` the unit), or None.
     first: tuple[int | None, ...]
-    #: Windows that hold it, ascending: k is passages k and k + 1 of one output, `passages + u` is unit u of M.
-    windows: tuple[int, ...]
+    #: Windows that hold it: k is passages k and k + 1 of one output, `passages + u` is unit u of M.
+    windows: AbstractSet[int]
     #: Who says it first: P, then M, then the messages in order; None where nobody does.
     speaker: Role | None
     #: The same without M: an output counts only where neither P nor the agent said it before.
     span_speaker: Role | None
 
     @classmethod
-    def of(cls, first: Sequence[int | None], windows: Sequence[int]) -> "Place":
+    def of(cls, first: Sequence[int | None], windows: AbstractSet[int]) -> "Place":
         """A place with its speakers."""
         task, user, agent, previous, source = first
         speaker: Role | None = None
@@ -50,7 +51,7 @@ class Place(NamedTuple):
             if order is not None and (speaker is None or order < earliest):
                 speaker, earliest = role, order
         carried = previous is not None and (task is None or task > TASK_ORDER)
-        return cls(tuple(first), tuple(windows), Role.PREVIOUS if carried else speaker, speaker)
+        return cls(tuple(first), windows, Role.PREVIOUS if carried else speaker, speaker)
 
 
 class Lookup:
@@ -64,6 +65,7 @@ class Lookup:
         self._cap = max(16, MAX_WINDOWS // max(1, sum(map(len, values))))
         self._wanted = frozenset(needle for value in distinct.values() for way in value.ways for needle in way if is_short_number(needle))
         self._numbers: dict[str, list[int]] | None = None
+        self._facts = _facts(corpus)
         scanned = MAX_SCANNED // (len(self._pieces.joined) + 1)
         #: True where some values were looked up by their tokens, because texts and values together are too many.
         self.capped = len(distinct) > scanned
@@ -80,63 +82,73 @@ class Lookup:
             return self._needle(value.needle)
         ways = [self._way(way) for way in value.ways]
         first = [min((order for way in ways if (order := way.first[role]) is not None), default=None) for role in Role]
-        return Place.of(first, sorted({window for way in ways for window in way.windows}))
+        return Place.of(first, set[int]().union(*(way.windows for way in ways)))
 
     def _way(self, needles: tuple[str, ...]) -> Place:
         """Where all of `needles` stand."""
         places = [self._needle(needle) for needle in needles]
         orders = ([place.first[role] for place in places] for role in Role)
         first = [None if None in of_role else max(order for order in of_role if order is not None) for of_role in orders]
-        return Place.of(first, sorted(set[int].intersection(*(set(place.windows) for place in places))))
+        return Place.of(first, set(places[0].windows).intersection(*(place.windows for place in places)))
 
     def _needle(self, needle: str) -> Place:
         """Where one needle stands: the first mention by each role, and every unit and passage."""
+        if needle in self._wanted:
+            return self._number(needle)
         pieces = self._pieces
-        joined, begin, end, onward = pieces.joined, pieces.begin, pieces.end, pieces.onward
-        find, size, short = joined.find, len(needle), needle in self._wanted
+        begin, end, onward = pieces.begin, pieces.end, pieces.onward
+        find, size, cap = pieces.joined.find, len(needle), self._cap
         hits: list[int] = []
-        limit, misses = self._cap, 0
         position = find(needle)
         while position >= 0:
-            beyond = position + size
-            if short and not _stands_alone(joined, position, beyond):
-                misses += 1
-                if misses > _MISSES:
-                    return self._gather(self._numbers_at()[needle])
-                position = find(needle, position + 1)
-                continue
             piece = bisect_right(begin, position) - 1
-            hits.append(piece if beyond <= end[piece] else ~piece)
-            position = onward[piece]
-            if len(hits) >= limit:
-                if piece >= pieces.first_passage:
-                    break
-                position = max(position, pieces.sources_at)
-                limit += self._cap
-            position = find(needle, position)
+            hits.append(piece if position + size <= end[piece] else ~piece)
+            if len(hits) >= cap:
+                return self._gather(self._capped(needle, hits))
+            position = find(needle, onward[piece])
+        return self._gather(hits)
+
+    def _capped(self, needle: str, hits: list[int]) -> list[int]:
+        """The hits so far, and where M alone filled them up, the first passage."""
+        pieces = self._pieces
+        position = pieces.joined.find(needle, pieces.sources_at)
+        if hits[-1] < pieces.first_passage and ~hits[-1] < pieces.first_passage and position >= 0:
+            return [*hits, bisect_right(pieces.begin, position) - 1]
+        return hits
+
+    def _number(self, needle: str) -> Place:
+        """Where a number of at most three digits stands: at digit boundaries only."""
+        pieces = self._pieces
+        joined, size = pieces.joined, len(needle)
+        hits: list[int] = []
+        misses = 0
+        position = joined.find(needle)
+        while position >= 0:
+            if _stands_alone(joined, position, position + size):
+                piece = bisect_right(pieces.begin, position) - 1
+                hits.append(piece)
+                position = joined.find(needle, pieces.onward[piece])
+            else:
+                misses += 1
+                position = joined.find(needle, position + 1)
+            if misses > _MISSES or len(hits) >= self._cap:
+                hits = self._numbers_at()[needle]
+                break
         return self._gather(hits)
 
     def _gather(self, hits: Sequence[int]) -> Place:
         """A place from the pieces that hold a needle, ascending; one that reaches into the next piece as its complement."""
-        pieces, passages = self._pieces, self._corpus.passages
-        first: list[int | None] = [None] * len(Role)
-        windows: list[int] = []
-        last = -1
+        first: list[int | None] = [None, None, None, None, None]
+        windows: set[int] = set()
+        facts = self._facts
         for hit in hits:
-            piece = hit if hit >= 0 else ~hit
-            role = pieces.role[piece]
+            role, order, held = facts[hit] if hit >= 0 else facts[~hit]
             if first[role] is None:
-                first[role] = pieces.order[piece]
-            if role is Role.SOURCE:
-                passage = piece - pieces.first_passage
-                # It stands in the window of the passage before, too, unless it reaches out of it.
-                follows = passage > 0 and passages[passage - 1].message == passages[passage].message
-                if hit >= 0 and follows and last < passage - 1:
-                    windows.append(passage - 1)
-                windows.append(passage)
-                last = passage
-            elif role is Role.PREVIOUS:
-                windows.append(len(passages) + pieces.order[piece])
+                first[role] = order
+            if hit < 0:
+                windows.add(held[0])
+            else:
+                windows.update(held)
         return Place.of(first, windows)
 
     def _numbers_at(self) -> dict[str, list[int]]:
@@ -146,7 +158,8 @@ class Lookup:
             self._numbers = {wanted: [] for wanted in self._wanted}
             for piece, (begin, end) in enumerate(zip(pieces.begin, pieces.end, strict=True)):
                 for number in self._wanted.intersection(_DIGITS.findall(pieces.joined, begin, end)):
-                    self._numbers[number].append(piece)
+                    if len(self._numbers[number]) < (2 * self._cap if piece >= pieces.first_passage else self._cap):
+                        self._numbers[number].append(piece)
         return self._numbers
 
     def _place_by_tokens(self, value: Value, queries: Queries, everywhere: Postings) -> Place:
@@ -169,6 +182,25 @@ class Lookup:
             if kept[role] <= self._cap:
                 hits.append(piece)
         return self._gather(hits)
+
+
+def _facts(corpus: Corpus) -> list[tuple[Role, int, tuple[int, ...]]]:
+    """Of each piece: role, place in the order of first mention, and its windows, its own first.
+
+    A passage stands in the window that it opens and in the one of the passage before it; only the former holds what reaches beyond it.
+    """
+    pieces, passages = corpus.pieces, corpus.passages
+    found: list[tuple[Role, int, tuple[int, ...]]] = []
+    for role, order in zip(pieces.role, pieces.order, strict=True):
+        windows: tuple[int, ...] = ()
+        if role is Role.SOURCE:
+            passage = len(found) - pieces.first_passage
+            follows = passage > 0 and passages[passage - 1].message == order
+            windows = (passage, passage - 1) if follows else (passage,)
+        elif role is Role.PREVIOUS:
+            windows = (len(passages) + order,)
+        found.append((role, order, windows))
+    return found
 
 
 def _stands_alone(text: str, begin: int, end: int) -> bool:

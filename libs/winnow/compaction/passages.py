@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from winnow.compaction.roles import Role, origin_of, role_of
 from winnow.contracts.events import Message
@@ -15,8 +16,7 @@ CHUNK_CHARS = 2_000
 _SEPARATORS = ("\n", ", ", " ")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """One passage: a stretch of one output. `message` is the position of the output in H and R, not its number `i`."""
 
     message: int

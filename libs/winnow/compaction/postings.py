@@ -93,6 +93,9 @@ class Postings:
         lengths = self.document_frequency[queries.ids]
         if int(lengths.sum()) > MAX_MATCHES:
             lengths = np.where(lengths > max(1, MAX_MATCHES // max(1, len(lengths))), 0, lengths)
+        if queries.count * self.documents <= _BLOCK and int(lengths.sum()) <= _BLOCK:
+            yield self._block(queries, lengths, (0, queries.count), slice(None))
+            return
         ends = np.cumsum(np.bincount(queries.query, lengths, queries.count))
         rows = max(1, _BLOCK // max(1, self.documents))
         begin, done = 0, 0

@@ -7,9 +7,8 @@ expression in the same order. A passage that does not hold it gets 0.0 added the
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,9 +24,8 @@ TOP: Final = 3
 PLACEHOLDER: Final = "\0"
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A retrieved passage, best first."""
+class Hit(NamedTuple):
+    """A retrieved passage: a named tuple, for there are three an entry, and a dataclass costs three times as much."""
 
     passage: int
     score: float
@@ -53,7 +51,7 @@ class Index:
         idf = np.repeat(_idf(passage, len(lengths), in_documents), in_documents)
         # The library's own expression, operation by operation: floating point does not forgive another order.
         of_length = K1 * (1 - B + B * length / average_length)
-        self._weights: Floats = idf * (frequency * (K1 + 1) / (frequency + of_length[postings.document]))
+        self._weights: Floats = np.asarray(idf * (frequency * (K1 + 1) / (frequency + of_length[postings.document])), np.float64)
 
     @classmethod
     def of(cls, passages: Sequence[Sequence[str]], queries: Queries) -> "Index":
@@ -66,7 +64,8 @@ class Index:
 
     def scores(self, block: Block) -> Floats:
         """Scores of each query of `block` (row) for each passage (column); not comparable between corpora."""
-        return block.totals(self._weights[None, block.match])[0]
+        scores: Floats = block.totals(self._weights[None, block.match])[0]
+        return scores
 
 
 def _idf(passage: Callable[[int], Sequence[str]], size: int, document_frequency: Ints) -> Floats:
@@ -98,18 +97,17 @@ def top(scores: Floats, limit: int = TOP) -> list[list[Hit]]:
     rows, passages = scores.shape
     if passages <= limit:
         order = np.argsort(-scores, axis=1, kind="stable")
-        ranked = np.take_along_axis(scores, order, axis=1).tolist()
-        return [
-            [Hit(passage, score) for passage, score in zip(places, values, strict=True)]
-            for places, values in zip(order.tolist(), ranked, strict=True)
-        ]
+        ranked = np.take_along_axis(scores, order, axis=1)
+        return [list(map(Hit, places, values)) for places, values in zip(order.tolist(), ranked.tolist(), strict=True)]
     left = scores.copy()
     every = np.arange(rows)
-    found: list[list[Hit]] = [[] for _ in range(rows)]
-    for _ in range(limit):
-        best = left.argmax(axis=1)
-        for hits, passage, score in zip(found, best.tolist(), left[every, best].tolist(), strict=True):
-            if not hits or score > 0 or hits[0].score <= 0:
-                hits.append(Hit(passage, score))
-        left[every, best] = -np.inf
-    return found
+    best = np.empty((rows, limit), np.int64)
+    for rank in range(limit):
+        best[:, rank] = left.argmax(axis=1)
+        left[every, best[:, rank]] = -np.inf
+    values = np.take_along_axis(scores, best, axis=1)
+    taken = np.where(values[:, 0] > 0, (values > 0).sum(axis=1), limit)
+    return [
+        list(map(Hit, places[:count], found[:count]))
+        for places, found, count in zip(best.tolist(), values.tolist(), taken.tolist(), strict=True)
+    ]

@@ -1,14 +1,13 @@
 """How an entry is worded: observation, intent, instruction. Weak signs, read from word lists; English only."""
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from winnow.compaction import text as texts
 
-_MODAL: Final = texts.word_set("will should would must may might want wants prefer prefers expect expects assume assumes before")
+MODAL: Final = texts.word_set("will should would must may might want wants prefer prefers expect expects assume assumes before")
 _MODAL_PHRASES: Final = (" need to ", " needs to ", " plan to ", " plans to ", " ask to ", " instead of ")
-_OBSERVATION: Final = texts.word_set(
+OBSERVATION: Final = texts.word_set(
     "returned returns failed fails printed prints contains contained shows showed shown has have exists exist error errors rejected "
     "produced produces holds lists listed costs cost works worked found confirmed succeeded passed passes reported reports gives "
     "gave raised raises"
@@ -17,7 +16,7 @@ _OBSERVATION_PHRASES: Final = (" is already ",)
 #: First words of the phrases: without one of them no phrase needs to be looked for.
 _STARTERS: Final = frozenset(phrase.split()[0] for phrase in (*_MODAL_PHRASES, *_OBSERVATION_PHRASES))
 _PASSIVE: Final = frozenset(("was", "were"))
-_IMPERATIVE: Final = texts.word_set(
+IMPERATIVE: Final = texts.word_set(
     "check ask add run edit fix verify send update remove create write test implement continue start open read find search make use "
     "set get try look review report confirm book cancel offer provide tell inform call submit install build move rename replace "
     "refactor delete change apply compute calculate determine decide identify inspect investigate examine explore list print view "
@@ -32,8 +31,7 @@ _WORDS: Final = 400
 _FIRST_CHARS: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """Signs of wording, each 0.0 or 1.0; `length` is the share of 40 words, at most 1."""
 
     observation: float
@@ -46,15 +44,15 @@ def style_of(normalised: str) -> Style:
     """Read the wording of a normalised entry without its marker."""
     found = texts.words(normalised[: _WORDS * 16].lower())[:_WORDS]
     distinct = frozenset(found)
-    observation = not _OBSERVATION.isdisjoint(distinct)
+    observation = not OBSERVATION.isdisjoint(distinct)
     if not observation and not _PASSIVE.isdisjoint(distinct):
         observation = any(word in _PASSIVE and after.endswith("ed") for word, after in pairwise(found))
-    modal = not _MODAL.isdisjoint(distinct)
+    modal = not MODAL.isdisjoint(distinct)
     if not (observation and modal) and not _STARTERS.isdisjoint(distinct):
         spaced = f" {' '.join(found)} "
         observation = observation or any(phrase in spaced for phrase in _OBSERVATION_PHRASES)
         modal = modal or any(phrase in spaced for phrase in _MODAL_PHRASES)
     # The word between blanks: "refactor.md updated" is no instruction to refactor.
     first = normalised[:_FIRST_CHARS].split(maxsplit=1)
-    imperative = bool(first) and first[0].strip("`*_:,.()\"'").lower() in _IMPERATIVE
+    imperative = bool(first) and first[0].strip("`*_:,.()\"'").lower() in IMPERATIVE
     return Style(float(observation), float(imperative), float(modal), min(40, len(found)) / 40)

@@ -3,11 +3,13 @@
 import re
 import string
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
-from typing import Final
+from typing import Final, TypeVar
+
+V = TypeVar("V")
 
 #: Version of everything below: a change here changes every feature and score, and calibrations are bound to it.
 TEXT_VERSION: Final = "1"
@@ -136,23 +138,35 @@ def _script_tokens(word: str) -> Iterator[tuple[str, ...]]:
         yield tokens_of_word(word[at:])
 
 
-class _Memo(dict[str, tuple[str, ...]]):
-    """Word to tokens. A dict with `__missing__` is read at a third of the price of `lru_cache`; it is bounded by being emptied."""
+class Memo(dict[str, V]):
+    """A pure function's values by text, bounded by being emptied when full.
 
-    def __missing__(self, word: str) -> tuple[str, ...]:
-        """Compute the tokens of a word that was not seen lately."""
-        found = tokens_of_word(word)
-        if len(word) <= _MEMO_CHARS:
-            if len(self) >= _MEMO_WORDS:
+    A dict with `__missing__` is read at a third of the price of `lru_cache`, and mapped over a list without a step of Python.
+    """
+
+    __slots__ = ("_compute", "_longest", "_room")
+
+    def __init__(self, compute: Callable[[str], V], *, room: int, longest: int) -> None:
+        """Remember `compute` for at most `room` texts of at most `longest` characters: long ones must not fill memory."""
+        super().__init__()
+        self._compute = compute
+        self._room = room
+        self._longest = longest
+
+    def __missing__(self, key: str) -> V:
+        """Compute what was not asked lately."""
+        found = self._compute(key)
+        if len(key) <= self._longest:
+            if len(self) >= self._room:
                 self.clear()
-            self[word] = found
+            self[key] = found
         return found
 
 
 @cache
-def _memo() -> Mapping[str, tuple[str, ...]]:
-    """The memo of this process: made at first use, a pure function's values, so that sharing it changes no result."""
-    return _Memo()
+def _memo() -> Memo[tuple[str, ...]]:
+    """The words of this process: made at first use, a pure function's values, so that sharing them changes no result."""
+    return Memo(tokens_of_word, room=_MEMO_WORDS, longest=_MEMO_CHARS)
 
 
 def tokens(normalised: str) -> list[str]:

@@ -7,6 +7,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
+from winnow.compaction.text import Memo
+
 #: Values of an entry that are looked up; the event carries no more either.
 MAX_VALUES: Final = 32
 #: Longest value; a longer one (base64, a data URL) is looked up by its beginning.
@@ -19,7 +21,7 @@ _MEMO_CHARS: Final = 48
 
 #: Upper-case words that name no thing.
 _NO_VALUES: Final = frozenset({"TODO", "TODOS", "API", "URL", "ID", "OK"})
-_QUOTED: Final = re.compile(r"""`([^`\n]{1,200})`|"([^"\n]{1,200})"|(?<!\w)'([^'\n]{2,80})'(?!\w)""")
+_QUOTED: Final = re.compile(r"""`([^`\n]{1,200})`|"([^"\n]{1,200})"|'(?<!\w')([^'\n]{2,80})'(?!\w)""")
 #: One candidate: e-mail address, path, name.ext, something with a digit, word. Every quantifier's class ends where the next one's
 #: separator begins, so that no text makes it backtrack more than once a candidate.
 _ATOM: Final = re.compile(
@@ -79,8 +81,9 @@ def values_of(normalised: str) -> list[Value]:
 def _candidates(normalised: str) -> Iterator[Value]:
     """Yield the values of an entry in order, repeats included."""
     if "`" in normalised or '"' in normalised or "'" in normalised:
+        quotations = _quotations()
         for match in _QUOTED.finditer(normalised):
-            quoted = _value(match[match.lastindex or 0])
+            quoted = quotations[match[match.lastindex or 0]]
             if quoted is not None:
                 yield quoted
     memo = _atoms()
@@ -127,23 +130,16 @@ def _ways(needle: str) -> tuple[tuple[str, ...], ...]:
 _Chunk = tuple[tuple[tuple[Value, bool], ...], bool | None]
 
 
-class _Atoms(dict[str, _Chunk]):
-    """Chunk to values: most chunks of a summary come again. Bounded by being emptied."""
-
-    def __missing__(self, chunk: str) -> _Chunk:
-        """Read a chunk that was not seen lately."""
-        found = _read(chunk)
-        if len(chunk) <= _MEMO_CHARS:
-            if len(self) >= _MEMO_CHUNKS:
-                self.clear()
-            self[chunk] = found
-        return found
+@cache
+def _atoms() -> Memo[_Chunk]:
+    """Chunks of this process: most chunks of a summary come again."""
+    return Memo(_read, room=_MEMO_CHUNKS, longest=_MEMO_CHARS)
 
 
 @cache
-def _atoms() -> _Atoms:
-    """The memo of this process; a pure function's values."""
-    return _Atoms()
+def _quotations() -> Memo[Value | None]:
+    """Quoted strings of this process."""
+    return Memo(_value, room=_MEMO_CHUNKS, longest=_MEMO_CHARS)
 
 
 def _read(chunk: str) -> _Chunk:

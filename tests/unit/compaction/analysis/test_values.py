@@ -1,0 +1,71 @@
+"""Values of an entry."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from winnow.compaction import text as texts
+from winnow.compaction.values import MAX_VALUES, VALUE_CHARS, scaled_number, sums, values_of
+
+
+def shown(entry: str) -> list[str]:
+    return [value.shown for value in values_of(texts.normalise(texts.strip_marker(entry)))]
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("- Retry with flight HAT136, $152 on 2024-05-24.", ["HAT136", "$152", "2024-05-24"]),
+        ("edit src/core/fields.py line 1,474", ["src/core/fields.py", "1474"]),
+        ("mail mia.li@example.com about it", ["mia.li@example.com"]),
+        ("see config.yaml and fieldsName in snake_case", ["config.yaml", "fieldsName", "snake_case"]),
+        ("fly LAX to SFO, the API is OK, see TODO", ["LAX", "SFO"]),
+        ("The user Mia Li asked. Then she left", ["Mia", "Li"]),
+        ("asked for Paris", ["Paris"]),
+        ("run `npm run check` now", ["npm run check"]),
+        ('says "see you" twice: "see you"', ["see you"]),
+        ("at 07:00:00 or 19:30", ["07:00:00", "19:30"]),
+        ("HAT136 and hat136", ["HAT136"]),
+        ("nothing in here", []),
+    ],
+)
+def test_values_are_what_a_reader_would_look_up(entry, expected):
+    """Paths, names, numbers, codes, quoted strings and names in the middle of a sentence are values; plain words are none."""
+    assert shown(entry) == expected
+
+
+def test_ways_of_codes_and_ranges():
+    """A pair of codes and a range of numbers may stand apart in a text."""
+    ways = {value.needle: value.ways for value in values_of("LAX-SFO lines 12-48 of 7")}
+    assert ways["lax-sfo"] == (("lax-sfo",), ("lax", "sfo"))
+    assert ways["12-48"] == (("12-48",), ("12", "48"))
+    assert ways["7"] == (("7",),)
+
+
+@given(st.text(max_size=400) | st.text(alphabet="a1_-./@`\"'$ \n", max_size=2_000))
+def test_any_entry_gives_a_bounded_list_of_distinct_values(entry):
+    """No text makes the extractor fail, and its values are few, short, distinct and without NUL."""
+    values = values_of(texts.normalise(entry))
+    assert len(values) <= MAX_VALUES
+    assert len({value.needle for value in values}) == len(values)
+    for value in values:
+        assert 0 < len(value.shown) <= VALUE_CHARS
+        assert "\0" not in value.needle
+        assert value.needle == value.needle.lower()
+
+
+@pytest.mark.parametrize("hostile", ["1:" * 200_000, "a.-" * 150_000, "`" * 400_000, "/" * 400_000, "@" * 400_000, "1" * 400_000, "aB" * 200_000])
+def test_hostile_entry_is_read_in_one_pass(hostile):
+    """A megabyte without blanks, made of the characters that values are built from, comes back at once (the time limit is the test)."""
+    assert len(values_of(hostile)) <= MAX_VALUES
+
+
+def test_sums_are_of_two_or_three_numbers():
+    """Sums and differences of two and three of the numbers are reached, one number alone or used twice is not."""
+    reached = sums(["152", "103", "7.5"])
+    assert scaled_number("255") in reached
+    assert scaled_number("49") in reached
+    assert scaled_number("262.5") in reached
+    assert scaled_number("152") not in reached
+    assert scaled_number("304") not in reached
+    assert sums([]) == frozenset()
