@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from winnow.judging.port import Judge, JudgeAnswer, JudgeRequest
-
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.events import Evidence, Message, Messages, Scores, Text
 from winnow.contracts.topics import EVIDENCE, SCORES, Topic
 from winnow.contracts.vocabulary import Outcome, Reason
+from winnow.judging.port import Judge, JudgeAnswer, JudgeRequest
 from winnow.messaging.records import Dead, Handled, Received
 from winnow.storage import boundaries, fleets, judge_calls, originals, stages
 from winnow.storage.boundaries import Boundary

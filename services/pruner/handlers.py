@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from winnow.compaction.carry import Support, roots
-from winnow.compaction.decide import Fate, Judged, fates, without
+from winnow.compaction.decide import DEFAULT_TAU, Fate, Judged, fates, without
 from winnow.contracts.events import Committed, Entry, EntryDecision, Score, Scores, Text, sha256
 from winnow.contracts.topics import COMMITTED, SCORES, Topic
-from winnow.contracts.vocabulary import Decision, Mode, Outcome, Reason, RootSource, Verdict, mildest
+from winnow.contracts.vocabulary import Decision, Mode, Outcome, Reason, RootSource, Rules, Verdict, mildest
 from winnow.messaging.records import Dead, Handled, Received
 from winnow.storage import boundaries, entries, fleets, originals, stages
 from winnow.storage.boundaries import Boundary, ParentLookup
@@ -222,8 +222,9 @@ def _decide(  # noqa: PLR0913  everything that a decision rests on, each by its 
 ) -> _Decided:
     """Decide one boundary. Pure."""
     judged = event.outcome not in UNTOUCHED
+    tau = DEFAULT_TAU if boundary.rules is Rules.PUBLISHED else point.tau
     scores = {s.n: s for s in event.scores}
-    supported = {n: None if s.score is None else s.score >= point.tau for n, s in scores.items()}
+    supported = {n: None if s.score is None else s.score >= tau for n, s in scores.items()}
     found = roots(
         [Support(n=e.n, sources=e.sources, previous_key=e.previous_key, supported=supported.get(e.n) if judged else None) for e in listed],
         above,
@@ -238,7 +239,7 @@ def _decide(  # noqa: PLR0913  everything that a decision rests on, each by its 
             )
             for e in listed
         ],
-        tau=point.tau, rules=boundary.rules, judged=judged,
+        tau=tau, rules=boundary.rules, judged=judged,
     )  # fmt: skip
     mode = mildest(boundary.mode, point.mode, *([Mode.ANNOTATE] if gate.held else []))
     gone = {f.n for f in fate if f.decision is Decision.PRUNED} if mode is Mode.ENFORCE else set()
@@ -264,7 +265,7 @@ def _decide(  # noqa: PLR0913  everything that a decision rests on, each by its 
         held_because=gate.because,
         rules=boundary.rules,
         profile=boundary.profile or "unknown",
-        tau=point.tau,
+        tau=tau,
         judge=event.judge,
         fallback_for=event.fallback_for,
         summary=Text.of(committed.decode(), handles[Kind.COMMITTED]),

@@ -225,6 +225,17 @@ async def test_pins_hold_under_winnow_rules_and_not_under_published(store: Datab
     assert published.rules is Rules.PUBLISHED
 
 
+async def test_published_rules_have_a_tau_of_their_own(store: Database) -> None:
+    """`published` keeps from .5 on, whatever the fleet's threshold is."""
+    fleet = fresh()
+    async with store.transaction() as tx:
+        await fleets.ensure(tx, [fleet], default=Point(tau=0.95), now=datetime.now(UTC))
+    stages = Stages(store, ScriptedJudge({"aisle": 0.5}))
+    strict = await stages.one(candidate(TEXT, fleet=fleet))
+    published = await stages.one(candidate(TEXT, fleet=fleet, index=2, rules=Rules.PUBLISHED))
+    assert [(c.tau, c.pruned) for c in (strict, published)] == [(0.95, 2), (0.5, 0)]
+
+
 async def test_messages_come_by_claim_check(store: Database) -> None:
     """H and R as a stored original are judged as if they had come inline, and are one request with the inline form."""
     fleet = fresh()

@@ -66,6 +66,12 @@ def test_parents_of_kept_entries_stay_at_any_depth() -> None:
     ]  # fmt: skip
 
 
+def test_published_rules_know_no_scaffold() -> None:
+    """Under `published` a parent below tau goes although its child stays."""
+    found = fates([judged(0.1, n=1), judged(0.9, n=2, above=(1,))], tau=0.5, rules=Rules.PUBLISHED)
+    assert [f.decision for f in found] == [Decision.PRUNED, Decision.KEPT]
+
+
 def test_an_unjudged_boundary_keeps_everything() -> None:
     """Where no judge answered in time, nothing is pruned."""
     (found,) = fates([judged(0.0)], tau=0.5, rules=Rules.WINNOW, judged=False)
