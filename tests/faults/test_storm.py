@@ -1,0 +1,62 @@
+"""Everything at once."""
+
+import os
+import random
+
+import asyncpg
+import pytest
+
+from tests.faults import plan as plans
+from tests.faults import storm, verdict
+from tests.faults.crew import Crew
+from tests.faults.ground import Ground
+from tests.faults.wire import read_all
+from tests.harness.processes import Spawner
+from winnow.contracts.topics import COMMITTED, DEAD_LETTER
+from winnow.embedded import BrokerHandle, Capability, PostgresServer
+
+SERVICES = ("retriever", "judge", "pruner", "drift_monitor")
+
+
+@pytest.mark.needs(Capability.PERSISTENCE, Capability.CONTROL, Capability.IDEMPOTENCE)
+@pytest.mark.parametrize(
+    ("boundaries", "kills", "deadline_s"),
+    [
+        pytest.param(200, 2, 110.0, id="scaled", marks=pytest.mark.timeout(180)),
+        pytest.param(2_000, 10, 840.0, id="full", marks=[pytest.mark.long, pytest.mark.timeout(960)]),
+    ],
+)
+async def test_storm(
+    boundaries: int,
+    kills: int,
+    deadline_s: float,
+    storm_ground: Ground,
+    own_postgres: PostgresServer,
+    own_broker: BrokerHandle,
+    spawn: Spawner,
+) -> None:
+    """Every valid boundary ends in one row and one body, in order, and every invalid record in one dead letter, whatever is struck down."""
+    seed = int(os.environ.get("WINNOW_STORM_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
+    print(f"WINNOW_STORM_SEED={seed}")
+    plan = plans.make(boundaries, seed)
+    print(plans.kinds(plan.shots))
+    async with Crew(spawn, storm_ground.environment(), SERVICES) as crew:
+        planned = storm.blows(crew, own_postgres, own_broker, kills=kills, rng=random.Random(seed))
+        try:
+            poison = await storm.rage(plan, storm_ground.settings, storm_ground.asyncpg_url, planned, deadline_s=deadline_s)
+        except BaseException:
+            print(crew.tails())
+            raise
+        print(f"ended by themselves and started again: {crew.deaths}")
+    left = verdict.Aftermath(
+        plan=plan,
+        poison=poison,
+        committed=await read_all(storm_ground.settings, COMMITTED),
+        letters=await read_all(storm_ground.settings, DEAD_LETTER),
+    )
+    connection = await asyncpg.connect(storm_ground.asyncpg_url)
+    try:
+        found = await verdict.findings(connection, left)
+    finally:
+        await connection.close()
+    assert not found, "\n".join([f"seed {seed}", *found, crew.tails()])
