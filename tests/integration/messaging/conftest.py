@@ -43,6 +43,7 @@ class Stage:
     """A handler that stores nothing, remembers all, and answers each candidate with an evidence record."""
 
     topic = CANDIDATE
+    target = EVIDENCE
     model = Candidate
 
     def __init__(self):
@@ -65,7 +66,7 @@ class Stage:
         return Handled(
             outgoing=[
                 Outgoing(
-                    topic=EVIDENCE,
+                    topic=self.target,
                     key=one.event.key,
                     body=self.body(one.event),
                     event_id=str(one.event.boundary_id),
@@ -90,9 +91,7 @@ class Running:
             await self.raw(event.model_dump_json().encode(), key=event.key.encode(), headers=headers, **kwargs)
 
     async def raw(self, value, *, key=b"f/r", headers=(), topic=CANDIDATE, **kwargs):
-        return await self.producer.send_and_wait(
-            self.settings.topic_name(topic.name), value, key=key, headers=list(headers), **kwargs
-        )
+        return await self.producer.send_and_wait(self.settings.topic_name(topic.name), value, key=key, headers=list(headers), **kwargs)
 
     async def read(self, topic, *, at_least=0, timeout_s=15):
         return await read_all(self.settings, topic, at_least=at_least, timeout_s=timeout_s)

@@ -1,10 +1,13 @@
 """The batch recipe against a broker: whatever arrives, the partition moves on and nothing is lost."""
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.protocol.produce import ProduceRequest
 
 from tests.harness import eventually
 from tests.integration.messaging.conftest import running
-from tests.unit.messaging.support import candidate
+from tests.unit.messaging.support import NOW, candidate
+from tests.unit.messaging.test_tolerance import BinaryName, batch_of
 from winnow.contracts.envelope import headers_for
 from winnow.contracts.errors import Conflict
 from winnow.contracts.events import ClaimCheck, sha256
@@ -12,8 +15,7 @@ from winnow.contracts.limits import MIB
 from winnow.contracts.topics import CANDIDATE, DEAD_LETTER, EVIDENCE
 from winnow.messaging.deadletters import split_headers
 from winnow.messaging.faults import Limit
-
-from tests.unit.messaging.support import NOW
+from winnow.messaging.tolerance import MAX_BATCH_BYTES
 
 NEVER = Limit(min_failures=10**6, max_consecutive=10**6)
 
@@ -54,7 +56,9 @@ async def test_every_kind_of_poison_is_one_dead_letter_and_its_neighbours_pass(k
         await world.send(candidate(2))
         await eventually(lambda: len(world.stage.seen) == 2 and len(world.store.rows) == len(poison))
         letters = await world.read(DEAD_LETTER, at_least=len(poison))
-    assert world.reasons == sorted(["invalid", "tombstone", "tombstone", "bad_headers", "bad_headers", "key_mismatch", "key_mismatch", "invalid"])
+    assert world.reasons == sorted(
+        ["invalid", "tombstone", "tombstone", "bad_headers", "bad_headers", "key_mismatch", "key_mismatch", "invalid"]
+    )
     assert sorted((r.value or b"", r.key or b"") for r in letters) == sorted((v or b"", k or b"") for v, k, _ in poison)
     for letter in letters:
         original, why = split_headers(tuple((n, v or b"") for n, v in letter.headers))
@@ -256,3 +260,23 @@ async def test_every_subscriber_has_our_defaults(kafka, service):
         assert options["isolation_level"] == "read_committed"
         assert options["enable_auto_commit"] is False
         assert options["max_partition_fetch_bytes"] >= CANDIDATE.max_record_bytes
+
+
+async def test_a_batch_that_the_client_cannot_read_is_passed_by(kafka):
+    """A header name that is no text and a decompression bomb: the neighbours pass, the bomb is one dead letter with its raw bytes."""
+    event = candidate(2)
+    binary = batch_of([event.model_dump_json().encode()], headers=[(BinaryName("x"), b"v")], key=event.key.encode())
+    bomb = batch_of([b"\0" * (MAX_BATCH_BYTES + MIB)], codec="zstd")
+    async with running(kafka) as world:
+        await world.send(candidate(1), partition=0)
+        for batch in (binary, bomb):
+            leader = world.producer.client.cluster.leader_for_partition(TopicPartition(kafka.topic_name(CANDIDATE.name), 0))
+            request = ProduceRequest(None, -1, 5000, [(kafka.topic_name(CANDIDATE.name), [(0, batch)])])
+            [(_, [(_, code, *_)])] = (await world.producer.client.send(leader, request)).topics
+            assert code == 0
+        await world.send(candidate(3), partition=0)
+        await eventually(lambda: len(world.stage.seen) == 3)
+        assert world.stage.seen == [("r", 1), ("r", 2), ("r", 3)]
+        await eventually(lambda: world.reasons == ["too_large"])
+        [row] = world.store.rows.values()
+        assert row.value[17:] == bomb[17:]  # the broker writes offset and epoch into the head

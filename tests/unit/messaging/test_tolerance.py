@@ -28,10 +28,10 @@ class BinaryName(str):
         return b"\xff\xfe"
 
 
-def batch_of(values, *, codec="none", headers=(), base=0):
+def batch_of(values, *, codec="none", headers=(), base=0, key=b"k"):
     builder = _DefaultRecordBatchBuilderPy(2, CODECS[codec], 0, -1, -1, -1, 1 << 30)
     for offset, value in enumerate(values):
-        builder.append(offset, timestamp=1, key=b"k", value=value, headers=list(headers))
+        builder.append(offset, timestamp=1, key=key, value=value, headers=list(headers))
     data = bytearray(builder.build())
     data[:8] = base.to_bytes(8, "big")
     return bytes(data)
