@@ -92,14 +92,14 @@ def hurrying(stack: "Stack") -> Iterator[None]:
 
 def tell(terminal: Terminal, endpoints: "Endpoints", state: os.PathLike[str], *, ephemeral: bool) -> None:
     """Print where everything listens and how to reach it; secrets are named by where they lie."""
-    from sqlalchemy import make_url
+    from sqlalchemy import URL, make_url
 
     url = make_url(endpoints.database_url)
-    shown = url.set(drivername="postgresql", password=None).render_as_string()
+    shown = URL.create("postgresql", username=url.username, host=url.host, port=url.port, database=url.database).render_as_string()
     lines = [
         ("gateway", f"{endpoints.gateway_url}  (documentation: {endpoints.gateway_url}/docs)"),
         ("kafka", endpoints.kafka_bootstrap_servers + (f"  topics {endpoints.topic_prefix}winnow.*" if endpoints.topic_prefix else "")),
-        ("sql", shown),
+        ("sql", f"{shown}  (with password: winnow env)"),
         ("fleet", endpoints.fleet),
         ("state", f"{os.fspath(state)}" + ("  (data is temporary)" if ephemeral else "")),
     ]

@@ -39,7 +39,7 @@ def ask(up, winnow):
 
 def test_it_says_where_everything_listens_and_keeps_its_secrets(up):
     """Addresses are printed, passwords and keys are not; they lie in a file for the owner alone."""
-    wait_for(lambda: "Winnow is up." in up.output)
+    wait_for(lambda: "winnow env" in up.output.rpartition("In another terminal:")[2])
     found = up.endpoints
     for address in (found.gateway_url, found.kafka_bootstrap_servers, "postgresql://postgres@127.0.0.1"):
         assert address in up.output
