@@ -71,7 +71,8 @@ class BodyReader:
 
 def _too_large(most: int) -> ProblemError:
     detail = f"the body has more than {most} bytes; store the messages with POST /v1/originals and send their claim check"
-    return ProblemError(ProblemReason.TOO_LARGE, detail, headers={"connection": "close"})
+    # The connection stays open: the server throws the rest away. Closed now, the client would see a reset instead of this answer.
+    return ProblemError(ProblemReason.TOO_LARGE, detail)
 
 
 async def parse(model: type[E], body: bytes, fleet: str, defaults: Mapping[str, Any] | None = None) -> E:

@@ -66,7 +66,7 @@ async def test_a_lost_notification_is_made_up_for(stage):
     await stage.db.close()
     async with stage.db.transaction() as tx:
         await tx.exec_driver_sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'winnow-listen' AND datname = current_database()"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'winnow-listen' AND datname = current_catalog"
         )
     await stage.commit(asked)
     assert (await request).json()["status"] == "committed"
@@ -207,6 +207,19 @@ async def test_a_postgres_that_drops_connections_is_survived(stage):
     await stage.submit()
     async with stage.db.transaction() as tx:
         await tx.exec_driver_sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'winnow-gateway' AND datname = current_database()"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'winnow-gateway' AND datname = current_catalog"
         )
     assert (await stage.submit(index=2))["index"] == 2
+
+
+async def test_the_word_of_postgres_is_enough(stage, monkeypatch):
+    """A commit wakes who waits without any look at the table."""
+    monkeypatch.setattr("services.gateway.watch.LOOK_S", 3600)
+    await eventually(lambda: stage.service._watch.listening)
+    await stage.submit()
+    request = asyncio.create_task(stage.http.get(f"/v1/boundaries/{of(stage).boundary_id}?wait_ms=30000"))
+    await eventually(lambda: stage.service._watch.waiting == 1)
+    await asyncio.sleep(1.1)  # the look that was already under way
+    await stage.commit(of(stage))
+    async with asyncio.timeout(10):
+        assert (await request).json()["status"] == "committed"
