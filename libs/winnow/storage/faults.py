@@ -46,7 +46,9 @@ def transient(error: BaseException) -> bool:
             return isinstance(at, asyncpg.InvalidCachedStatementError) or _passes(at.sqlstate or "")
         if isinstance(at, asyncpg.DataError):  # the driver could not encode a value; an InterfaceError by inheritance
             return False
-        if isinstance(at, asyncpg.InterfaceError | asyncpg.InternalClientError | OSError | TimeoutError | EOFError):
+        if isinstance(at, asyncpg.InterfaceError):  # others are our own misuse of the driver, and no patience mends those
+            return "clos" in str(at)
+        if isinstance(at, OSError | TimeoutError | EOFError):
             return True
     return False
 

@@ -1,6 +1,7 @@
 """Bringing a database to a revision of the schema."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,8 @@ T = TypeVar("T")
 ROLE_RACES = 5
 #: Seconds before such a repetition.
 ROLE_RACE_PAUSE_S = 0.2
+#: Alembic keeps what it works on in its own module, so a process can migrate one database at a time.
+_ALEMBIC = threading.Lock()
 
 
 def script_location() -> Path:
@@ -79,7 +82,8 @@ def _migrate(dsn: str, step: Callable[[Config], None]) -> None:
 
     for attempt in range(1 + ROLE_RACES):
         try:
-            return _with_connection(dsn, work)
+            with _ALEMBIC:
+                return _with_connection(dsn, work)
         except Exception as error:
             if attempt == ROLE_RACES or not _raced(error):
                 raise

@@ -157,7 +157,7 @@ def committed(
         judge=JUDGE,
         summary=Text.of(summary),
         committed_sha256=sha256(summary),
-        pruned=count - 1,
+        pruned=max(0, count - 1),
         decisions=tuple(
             EntryDecision(
                 n=n,

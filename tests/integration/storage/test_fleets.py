@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.harness.waiting import eventually
 from winnow.contracts.errors import NotFound
 from winnow.contracts.vocabulary import Mode
 from winnow.storage import certificates, fleets, raw
@@ -101,9 +102,12 @@ async def test_a_hold_waits_for_the_pruner(db, fleet, now):
         assert not (await fleets.gate(tx, [fleet], now=now, stale_after=STALE))[fleet].held
         task = asyncio.create_task(hold())
         waiting = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FOR NO KEY UPDATE%'"
-        async with db.transaction() as other, asyncio.timeout(10):
-            while (await raw.fetch(other, waiting))[0]["n"] == 0:  # noqa: ASYNC110  the event is in another process
-                await asyncio.sleep(0.01)
+
+        async def waits() -> bool:
+            async with db.transaction() as other:  # a new one each time: activity is looked at once a transaction
+                return (await raw.fetch(other, waiting))[0]["n"] > 0
+
+        await eventually(waits, 10)
         assert not held.is_set()
     await asyncio.wait_for(task, 10)
     assert (await _gate(db, fleet, now)).held

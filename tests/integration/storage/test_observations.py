@@ -1,0 +1,111 @@
+"""Observations: numbered once, in sampling order, without gaps; the ledger the monitor folds from."""
+
+import asyncio
+import uuid
+from datetime import timedelta
+
+import pytest
+
+from winnow.contracts.events import Graded, Observation, Sampled
+from winnow.storage import observations, streams
+from winnow.storage.observations import Fate
+
+
+def _event(fleet, now, unit, *, sampled=True, loss=None, stream="harm", **more) -> Observation:
+    return Observation(
+        fleet=fleet,
+        event_id=uuid.uuid4(),
+        stream=stream,
+        unit=unit,
+        sampled=Sampled(probability=0.5, at=now) if sampled else None,
+        graded=Graded(loss=loss, lo=-1.0, grader="rule", at=now) if loss is not None else None,
+        **more,
+    )
+
+
+async def _ledger(db, fleet, stream="harm"):
+    async with db.transaction() as tx:
+        return await observations.units(tx, fleet, stream)
+
+
+async def _store(db, events, now):
+    async with db.transaction() as tx:
+        return await observations.store(tx, events, now=now)
+
+
+async def test_sampling_order(db, fleet, now):
+    """Units are numbered from 1 in the order in which their samples are stored; repetitions change nothing."""
+    a, b, c = (_event(fleet, now, u) for u in "cab")
+    assert await _store(db, [a, b, a], now) == {a.event_id, b.event_id}
+    assert await _store(db, [b, c, _event(fleet, now, "c")], now) == {c.event_id}
+    assert [(o.seq, o.unit, o.probability, o.loss) for o in await _ledger(db, fleet)] == [
+        (1, "c", 0.5, None),
+        (2, "a", 0.5, None),
+        (3, "b", 0.5, None),
+    ]
+
+
+async def test_grades(db, fleet, now):
+    """A grade joins its sample, whether it comes with it, later or first; the first grade of a unit counts."""
+    early, again = _event(fleet, now, "early", sampled=False, loss=-0.5), _event(fleet, now, "early", sampled=False, loss=1.0)
+    both, later = _event(fleet, now, "both", loss=0.25), _event(fleet, now, "later")
+    assert await _store(db, [early, again, both, later], now) == {early.event_id, both.event_id, later.event_id}
+    grade, second = _event(fleet, now, "later", sampled=False, loss=1.0), _event(fleet, now, "later", sampled=False, loss=0.0)
+    sample = _event(fleet, now, "early")
+    assert await _store(db, [grade, second, sample], now) == {grade.event_id, sample.event_id}
+    assert [(o.unit, o.loss, o.lo, o.grader) for o in await _ledger(db, fleet)] == [
+        ("both", 0.25, -1.0, "rule"), ("later", 1.0, -1.0, "rule"), ("early", -0.5, -1.0, "rule"),
+    ]  # fmt: skip
+
+
+async def test_streams_count_apart(db, fleet, now):
+    """Each stream has its own numbers, and is registered with what was first seen of it."""
+    await _store(db, [_event(fleet, now, "u", stream=s) for s in ("b", "a\x00"[:1], "b")], now)
+    async with db.transaction() as tx:
+        await streams.register(tx, fleet, "a", config={"alpha": 0.1}, weight=0.5, now=now)
+        await streams.register(tx, fleet, "a", config={"alpha": 0.2}, weight=0.9, now=now)
+        found = await streams.listed(tx, fleet)
+    assert [(s.stream, s.last_seq, s.config, s.weight) for s in found] == [("a", 1, {"alpha": 0.2}, 0.5), ("b", 1, {}, None)]
+
+
+async def test_concurrent_samples(db, fleet, now):
+    """Samples that are stored at the same time get consecutive numbers, each its own."""
+    units = [[f"{k}-{i}" for i in range(5)] for k in range(4)]
+    await asyncio.gather(*(_store(db, [_event(fleet, now, u) for u in some], now) for some in units))
+    assert [o.seq for o in await _ledger(db, fleet)] == list(range(1, 21))
+
+
+async def test_a_rolled_back_number_is_given_again(db, fleet, now):
+    """A number whose transaction failed is given to the next unit: there are no gaps."""
+    with pytest.raises(RuntimeError):
+        async with db.transaction() as tx:
+            await observations.store(tx, [_event(fleet, now, "lost")], now=now)
+            raise RuntimeError
+    await _store(db, [_event(fleet, now, "kept")], now)
+    assert [(o.seq, o.unit) for o in await _ledger(db, fleet)] == [(1, "kept")]
+
+
+async def test_a_sample_in_another_month(db, fleet, now):
+    """A grade finds its sample in the month in which that was stored."""
+    await _store(db, [_event(fleet, now, "u")], now - timedelta(days=70))
+    await _store(db, [_event(fleet, now, "u", loss=1.0)], now)
+    (found,) = await _ledger(db, fleet)
+    assert (found.loss, found.observed_at, found.grade_stored_at) == (1.0, now - timedelta(days=70), now)
+
+
+async def test_fates(db, fleet, now):
+    """A unit's fate is written once, with the state of its stream, in one transaction."""
+    await _store(db, [_event(fleet, now, u, loss=0.0) for u in "ab"], now)
+    first, second = await _ledger(db, fleet)
+    state = streams.State(
+        fleet=fleet, stream="harm", epoch=1, state='{"M": 1.0000000000000002}', last_seq=1, log_evidence=0.5, status="ok", updated_at=now
+    )
+    async with db.transaction() as tx:
+        assert await streams.lock_state(tx, fleet, "harm") is None
+        assert await observations.decide(tx, [(first, Fate.FOLDED)], now=now) == 1
+        await streams.save_state(tx, state)
+        assert await observations.decide(tx, [(first, Fate.LATE), (second, Fate.MISSING)], now=now) == 1
+        assert await streams.lock_state(tx, fleet, "harm") == state
+    assert [o.fate for o in await _ledger(db, fleet)] == [Fate.FOLDED, Fate.MISSING]
+    async with db.transaction() as tx:
+        assert [o.seq for o in await observations.units(tx, fleet, "harm", after_seq=1)] == [2]
