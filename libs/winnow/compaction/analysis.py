@@ -8,7 +8,7 @@ from winnow.compaction.corpus import Corpus, read, streams, units_of
 from winnow.compaction.features import FEATURES_VERSION, row, token_features, value_features
 from winnow.compaction.lookup import Lookup
 from winnow.compaction.passages import Span, chunks
-from winnow.compaction.postings import MAX_MATCHES, Queries
+from winnow.compaction.postings import Queries
 from winnow.compaction.provenance import origin, supports, unsupported, user_is_source
 from winnow.compaction.retrieval import Hit
 from winnow.compaction.segments import Parsed
@@ -101,16 +101,18 @@ def analyse(
                 features=features,
             )
         )
-    return Analysis(entries=tuple(entries), passages=pool, warnings=_warnings(lookup, queries, corpus))
+    return Analysis(
+        entries=tuple(entries), passages=pool, warnings=_warnings(values_by_tokens=lookup.capped, retrieval_capped=token.capped)
+    )
 
 
-def _warnings(lookup: Lookup, queries: Queries, corpus: Corpus) -> tuple[str, ...]:
-    """What was done by a cheaper road because the boundary is too large."""
+def _warnings(*, values_by_tokens: bool, retrieval_capped: bool) -> tuple[str, ...]:
+    """What was done by a cheaper road because entries and span together are too large."""
     found: list[str] = []
-    if lookup.capped:
+    if values_by_tokens:
         found.append("values_by_tokens: too many values over too long a span; the last ones were looked up by their tokens")
-    if len(queries.ids) * len(corpus.passages) > MAX_MATCHES:
-        found.append("retrieval_capped: too many entries over too long a span; the most frequent tokens may have been left out")
+    if retrieval_capped:
+        found.append("retrieval_capped: too many entries over too long a span; the most frequent tokens were left out")
     return tuple(found)
 
 

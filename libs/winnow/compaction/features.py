@@ -62,6 +62,7 @@ class Token:
     columns: dict[str, Floats]
     hits: list[list[Hit]]
     carry: list[Carry]
+    capped: bool  # some tokens were left out, because entries and span together are too many
 
 
 def token_features(corpus: Corpus, streams: Streams, queries: Queries, entry_texts: Sequence[str]) -> Token:
@@ -103,7 +104,7 @@ def token_features(corpus: Corpus, streams: Streams, queries: Queries, entry_tex
             carry[rows] = _carry(corpus, cover, entry_texts[rows])
     columns["cov_unit"] = np.array([found.coverage for found in carry])
     columns["carry"] = np.array([found.ratio for found in carry])
-    return Token(columns, hits, carry)
+    return Token(columns, hits, carry, source.excessive(queries) or unit.excessive(queries))
 
 
 def _pair_columns(streams: Streams, queries: Queries) -> dict[str, Floats]:

@@ -88,10 +88,14 @@ class Postings:
         """Number of documents that hold each token id."""
         return np.diff(self.start)
 
+    def excessive(self, queries: Queries) -> bool:
+        """Whether the queries have more matches than are looked at, so that the most frequent tokens are left out."""
+        return int(self.document_frequency[queries.ids].sum()) > MAX_MATCHES
+
     def blocks(self, queries: Queries) -> Iterator[Block]:
         """Match all queries, as many at a time as fit in memory."""
         lengths = self.document_frequency[queries.ids]
-        if int(lengths.sum()) > MAX_MATCHES:
+        if self.excessive(queries):
             lengths = np.where(lengths > max(1, MAX_MATCHES // max(1, len(lengths))), 0, lengths)
         if queries.count * self.documents <= _BLOCK and int(lengths.sum()) <= _BLOCK:
             yield self._block(queries, lengths, (0, queries.count), slice(None))

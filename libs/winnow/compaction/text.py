@@ -21,7 +21,7 @@ _MEMO_WORDS: Final = 65_536
 #: Longest word that the memo keeps: a hostile text of long words must not fill memory.
 _MEMO_CHARS: Final = 32
 #: Slice that is normalised at a time: canonical ordering is quadratic in a run of combining marks.
-_NORMAL_CHARS: Final = 4_096
+_NORMAL_CHARS: Final = 512
 
 
 def word_set(listed: str) -> frozenset[str]:

@@ -22,17 +22,17 @@ _MEMO_CHARS: Final = 48
 #: Upper-case words that name no thing.
 _NO_VALUES: Final = frozenset({"TODO", "TODOS", "API", "URL", "ID", "OK"})
 _QUOTED: Final = re.compile(r"""`([^`\n]{1,200})`|"([^"\n]{1,200})"|'(?<!\w')([^'\n]{2,80})'(?!\w)""")
-#: One candidate: e-mail address, path, name.ext, something with a digit, word. Every quantifier's class ends where the next one's
-#: separator begins, so that no text makes it backtrack more than once a candidate.
-_ATOM: Final = re.compile(
-    r"""[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}
-    | (?:~|\.{1,2})?/?[\w.@+-]{1,200}(?:/[\w.@+-]{1,200}){1,32}/?
-    | /[\w.@+-]{1,200}
-    | [A-Za-z_][\w-]{0,100}\.[A-Za-z]\w{0,100}
-    | [$€£]?\w*\d\w*(?:[-:.]\w*\d\w*)*
-    | \w+""",
-    re.VERBOSE,
-)
+_MAIL: Final = r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}"
+_PATH: Final = r"(?:~|\.{1,2})?/?[\w.@+-]{1,200}(?:/[\w.@+-]{1,200}){1,32}/?|/[\w.@+-]{1,200}"
+_NAME: Final = r"[A-Za-z_][\w-]{0,100}\.[A-Za-z]\w{0,100}"
+_WITH_DIGIT: Final = r"[$€£]?(?:\w*\d\w*|\w+-\w*\d\w*)(?:[-:.]\w*\d\w*)*"
+#: One candidate of a chunk that holds neither "@" nor "/", the one, the other, or both: an address or a path is looked for only where
+#: one can be, because every place where one might begin costs up to 200 steps.
+_ATOMS: Final = {
+    (mail, path): re.compile("|".join([_MAIL] * mail + [_PATH] * path + [_NAME, _WITH_DIGIT, r"\w+"]))
+    for mail in (False, True)
+    for path in (False, True)
+}
 _SURROUND: Final = ".,;:()[]{} \t"
 _LEADING: Final = " `\"'(*"
 _SENTENCE_END: Final = ".!?:;\n-"
@@ -147,7 +147,7 @@ def _read(chunk: str) -> _Chunk:
     bare = chunk.rstrip(_LEADING)
     ends = bare[-1] in _SENTENCE_END if bare else None
     atoms: list[tuple[Value, bool]] = []
-    for match in _ATOM.finditer(chunk):
+    for match in _ATOMS["@" in chunk, "/" in chunk].finditer(chunk):
         atom = match.group()
         first_word = False
         if not _is_value(atom):

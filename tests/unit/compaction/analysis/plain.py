@@ -86,7 +86,9 @@ def pairs(texts: Sequence[str]) -> set[tuple[str, str]]:
     return found
 
 
-def features(entries: Sequence[str], *, task: str, previous: Sequence[str], outputs: Sequence[str], users: Sequence[str], actions: Sequence[str]):
+def features(
+    entries: Sequence[str], *, task: str, previous: Sequence[str], outputs: Sequence[str], users: Sequence[str], actions: Sequence[str]
+):
     """The features of each entry of a boundary with ASCII texts."""
     previous = [bare(entry) for entry in previous]
     passages = [(at, passage) for at, text in enumerate(outputs) for passage in windows(text, 300)]
@@ -110,7 +112,8 @@ def features(entries: Sequence[str], *, task: str, previous: Sequence[str], outp
     lower = {"P": low([task]), "U": low(users), "A": low(actions), "M": low(previous), "E": outputs_low}
     places = list(low([passage for _, passage in passages]))
     neighbours = [
-        places[at] + (places[at + 1] if at + 1 < len(places) and passages[at + 1][0] == passages[at][0] else "") for at in range(len(places))
+        places[at] + (places[at + 1] if at + 1 < len(places) and passages[at + 1][0] == passages[at][0] else "")
+        for at in range(len(places))
     ] + lower["M"]
 
     found = []

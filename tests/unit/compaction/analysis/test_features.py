@@ -51,8 +51,8 @@ def test_features_are_the_plain_ones_on_real_boundaries():
 
 
 PIECES = st.sampled_from(
-    ["HAT136", "flight", "flights", "Flight", "$152", "1,474", "5", "15", "1.5", "src/core/main.py", "fieldsName", "snake_case", "the", "is",
-     "already", "was", "refused", "need", "to", "LAX-SFO", "lax", "sfo", "3-7", "3", "7", "07:30", "07:30:00", "`a b`", "x" * 40, ",", ".",
+    ["HAT136", "flight", "flights", "Flight", "$152", "1,474", "5", "15", "1.5", "src/core/main.py", "fieldsName", "snake_case", "the",
+     "is", "already", "was", "refused", "need", "to", "LAX-SFO", "lax", "sfo", "3-7", "3", "7", "07:30", "07:30:00", "`a b`", "x" * 40, ",", ".",
      "\n", "  ", ":", "(", "[x]", "check", "TODO", "2024-05-24", "error"]
 )  # fmt: skip
 TEXT = st.lists(PIECES, max_size=60).map(" ".join)

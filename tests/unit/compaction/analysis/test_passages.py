@@ -1,5 +1,7 @@
 """Passages and chunks."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,5 +38,5 @@ def test_chunk_encloses_its_passage(texts):
         assert passage.end <= chunk.end
         assert chunk.end - chunk.start <= CHUNK_CHARS
     distinct = list(dict.fromkeys(enclosing))
-    for left, right in zip(distinct, distinct[1:], strict=False):
+    for left, right in pairwise(distinct):
         assert left.message != right.message or left.end == right.start
