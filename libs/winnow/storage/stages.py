@@ -142,8 +142,8 @@ async def store_evidence(tx: AsyncConnection, answers: Sequence[EvidenceAnswer],
         for e in event.entries:
             entries.append((
                 i, e.n, storable(e.section), e.section_class, storable(e.text), text_key(e.text), e.span[0], e.span[1],
-                storable_or_none(e.pinned_by), e.truncated, e.provenance, "{" + ",".join(e.sources) + "}", e.previous_entry, e.previous_similarity,
-                jsonb([(v.value, v.origin, v.message, v.tool) for v in e.values]), jsonb(e.features),
+                storable_or_none(e.pinned_by), e.truncated, e.provenance, "{" + ",".join(e.sources) + "}", e.previous_entry,
+                e.previous_similarity, jsonb([(v.value, v.origin, v.message, v.tool) for v in e.values]), jsonb(e.features),
                 e.key, e.parent, e.lead_in, e.previous_key,
             ))  # fmt: skip
             links.extend((i, e.n, x.rank, x.passage, x.bm25) for x in e.evidence)

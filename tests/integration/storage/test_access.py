@@ -1,5 +1,7 @@
 """Two hostile readers and a shared pool: nobody sees another fleet's rows, whatever he sets, asks or plants."""
 
+# ruff: noqa: S608  the names of tables and views are this module's own
+
 import asyncio
 import secrets
 import uuid
@@ -127,7 +129,7 @@ async def test_readers_have_no_tables(hostile):
 )
 async def test_settings_open_nothing(tenants, hostile, attempt):
     """Whatever a reader sets, becomes or alters, the other fleet stays out of sight."""
-    me, other = tenants
+    _, other = tenants
     try:
         await hostile.execute(attempt.format(fleet=other.fleet, role=other.role))
     except asyncpg.PostgresError:
@@ -166,13 +168,10 @@ async def test_leaky_conditions(tenants, hostile):
 async def test_errors_tell_nothing(tenants, hostile):
     """A condition that fails on a row fails on the reader's own rows only: an error text cannot carry another's."""
     _, other = tenants
-    try:
+    with pytest.raises(asyncpg.InvalidTextRepresentationError) as caught:
         await hostile.fetch("SELECT 1 FROM entry_history WHERE (text || fleet)::int = 1")
-    except asyncpg.PostgresError as error:
-        assert other.word not in str(error)
-        assert other.fleet not in str(error)
-    else:
-        pytest.fail("the condition was not evaluated at all")
+    assert other.word not in str(caught.value)
+    assert other.fleet not in str(caught.value)
     assert await hostile.fetch("SELECT 1 FROM entry_history WHERE fleet = $1 AND 1 / (length(text) - length(text)) = 1", other.fleet) == []
 
 
@@ -206,9 +205,11 @@ async def test_a_dropped_reader_sees_nothing(database, db, now, fleet):
         assert len(await connection.fetch("SELECT 1 FROM boundary_history")) == 1
         async with db.transaction() as tx:
             await readers.drop(tx, role, by="ops", now=now)
-        with pytest.raises(asyncpg.PostgresError):
-            assert await connection.fetch("SELECT 1 FROM boundary_history") == []
-            raise asyncpg.PostgresError
+        try:
+            left = await connection.fetch("SELECT 1 FROM boundary_history")
+        except asyncpg.PostgresError:
+            left = []  # refused is as good as empty
+        assert left == []
         with pytest.raises(asyncpg.PostgresError):
             await asyncpg.connect(dsn)
     finally:

@@ -77,7 +77,7 @@ async def test_concurrent_samples(db, fleet, now):
 
 async def test_a_rolled_back_number_is_given_again(db, fleet, now):
     """A number whose transaction failed is given to the next unit: there are no gaps."""
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError):  # noqa: PT012  the failing transaction is the test
         async with db.transaction() as tx:
             await observations.store(tx, [_event(fleet, now, "lost")], now=now)
             raise RuntimeError

@@ -60,7 +60,7 @@ async def test_one_relay_at_a_time(db, fleet):
 
 async def test_a_rolled_back_effect_sends_nothing(db, fleet):
     """A record whose transaction fails is not there."""
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError):  # noqa: PT012  the failing transaction is the test
         async with db.transaction() as tx:
             await outbox.add(tx, [_message(fleet)])
             raise RuntimeError

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from tests.integration.storage.builders import candidate, evidence, stored
 from winnow.storage import partitions, raw, stages
 
+#: hypothesis takes bounds without a zone and adds its own.
+EARLY, LATE = datetime(2000, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001
 PARENTS = {"entries", "evidence_passages", "entry_evidence", "scores", "decisions", "judge_calls", "stage_outputs", "observations"}
 
 
@@ -88,7 +90,7 @@ async def test_partitions_are_closed(db, database):
 
 
 @given(
-    st.datetimes(timezones=st.just(UTC), min_value=datetime(2000, 1, 1), max_value=datetime(2100, 1, 1)),
+    st.datetimes(timezones=st.just(UTC), min_value=EARLY, max_value=LATE),
     st.integers(min_value=-40, max_value=40),
 )
 def test_months(moment, count):

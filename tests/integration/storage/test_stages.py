@@ -1,5 +1,7 @@
 """Stages: the first stored answer wins, with its exact bytes, under the anchor's time."""
 
+# ruff: noqa: S608  the names of tables and views are this module's own
+
 import asyncio
 from datetime import UTC, datetime
 
@@ -80,7 +82,7 @@ async def test_two_workers_store_one_answer(db, fleet, now):
 async def test_a_rolled_back_answer_leaves_nothing(db, fleet, now):
     """An answer whose transaction fails leaves no row, and can be stored afterwards."""
     boundary = await stored(db, candidate(fleet), now)
-    with pytest.raises(RuntimeError, match="crash"):
+    with pytest.raises(RuntimeError, match="crash"):  # noqa: PT012  the failing transaction is the test
         async with db.transaction() as tx:
             await stages.store_evidence(tx, [evidence(boundary)], now=now)
             raise RuntimeError("crash")
@@ -134,7 +136,7 @@ async def test_committing_notifies(db, fleet, now):
     task = asyncio.create_task(db.listen(COMMITTED_CHANNEL, heard.append, connected=ready.set))
     try:
         await asyncio.wait_for(ready.wait(), 10)
-        with pytest.raises(RuntimeError):
+        with pytest.raises(RuntimeError):  # noqa: PT012  the failing transaction is the test
             async with db.transaction() as tx:
                 await stages.store_committed(tx, [committed(boundary, "- never", now)], now=now)
                 raise RuntimeError
