@@ -162,7 +162,9 @@ class Stack:
             raise StackEnded(msg)
 
     def stop(self) -> None:
-        """Stop the services, let them drain, then broker and database; harmless where nothing runs."""
+        """Stop the services, let them drain, then broker and database; harmless where nothing of ours runs."""
+        if not self._lock.held:
+            return  # somebody else's state folder: the file in it tells where *they* listen
         endpoints.remove(self._plan.state)
         if self._services is not None:
             self._services.stop(*STOP_STEPS)
