@@ -97,7 +97,7 @@ def tell(terminal: Terminal, endpoints: "Endpoints", state: os.PathLike[str], *,
     url = make_url(endpoints.database_url)
     shown = URL.create("postgresql", username=url.username, host=url.host, port=url.port, database=url.database).render_as_string()
     lines = [
-        ("gateway", f"{endpoints.gateway_url}  (documentation: {endpoints.gateway_url}/docs)"),
+        ("gateway", f"{endpoints.gateway_url}  ({endpoints.gateway_url}/openapi.json)"),
         ("kafka", endpoints.kafka_bootstrap_servers + (f"  topics {endpoints.topic_prefix}winnow.*" if endpoints.topic_prefix else "")),
         ("sql", f"{shown}  (with password: winnow env)"),
         ("fleet", endpoints.fleet),
