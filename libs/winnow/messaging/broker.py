@@ -43,6 +43,7 @@ def consumer_options(settings: KafkaSettings, *, max_record_bytes: int) -> dict[
         "isolation_level": "read_committed",
         # A record above it can be skipped for good (aiokafka#1173).
         "max_partition_fetch_bytes": max_record_bytes,
+        "fetch_max_wait_ms": settings.fetch_max_wait_ms,
         "fetch_max_bytes": max(settings.fetch_max_bytes, max_record_bytes),
         "session_timeout_ms": settings.session_timeout_ms,
         "heartbeat_interval_ms": settings.heartbeat_interval_ms,

@@ -33,6 +33,12 @@ class KafkaSettings(BaseSettings):
         default=10, ge=1, le=10_000, description="Milliseconds a poll waits for records; an empty poll sleeps it a second time."
     )
     fetch_max_bytes: int = Field(default=32 * 1024 * 1024, ge=1024 * 1024, description="Bytes of one fetch over all partitions.")
+    fetch_max_wait_ms: int = Field(
+        default=100,
+        ge=1,
+        le=30_000,
+        description="Milliseconds that the broker may hold a fetch which finds nothing. Apache Kafka ends the wait when a record comes; the embedded broker does not.",
+    )
     session_timeout_ms: int = Field(default=45_000, ge=500, description="Milliseconds without a heartbeat until a consumer counts as dead.")
     heartbeat_interval_ms: int = Field(default=3_000, ge=50, description="Milliseconds between heartbeats.")
     max_poll_interval_ms: int = Field(
