@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 
+from winnow.client.isolation import discarded, isolated
 from winnow.messaging.bus import Bus
 from winnow.messaging.lag import LagReader, LagWatch
 from winnow.messaging.outbox import OutboxRelay
@@ -15,6 +16,8 @@ from winnow.telemetry import Telemetry
 
 #: Seconds between two tries to reach a broker.
 RECONNECT_S = 2.0
+#: Seconds that a broker may take to answer.
+KNOCK_S = 10.0
 #: Seconds between counts of unsent rows.
 DEPTH_S = 2.0
 
@@ -62,9 +65,7 @@ class Relay:
         """A bus that is started, however long the broker stays away."""
         while True:
             try:
-                # FastStream leaves its producer open where it cannot connect: knock first, with a client that cleans up after itself.
-                async with LagReader(self._kafka):
-                    pass
+                await self._knock()
                 # Known before it starts: `stop` closes also one that is half open.
                 bus = self._bus = await bus_for(self._database, self._kafka, self._telemetry, utc_now)
                 await bus.start()
@@ -74,6 +75,17 @@ class Relay:
                 await asyncio.sleep(RECONNECT_S)
             else:
                 return bus
+
+    async def _knock(self) -> None:
+        """Raise where no broker answers. FastStream leaves its producer open where it cannot connect; this client does not.
+
+        aiokafka's consumer lets a cancellation of its own out of `stop()` when it is stopped right after its start, hence the isolation.
+        """
+        reader = LagReader(self._kafka)
+        try:
+            await isolated(reader.start(), KNOCK_S)
+        finally:
+            await discarded(reader.close(), KNOCK_S)
 
     async def watch_lag(self) -> None:
         """Read the lag of the pipeline, for ever."""

@@ -39,5 +39,6 @@ class Tasks:
                     inner.cancel()
                     await asyncio.gather(inner, return_exceptions=True)
             error = None if inner.cancelled() else inner.exception()
-            self._telemetry.log.warning("background_failed", loop=name, error=error)
+            how = "cancelled from inside" if inner.cancelled() else "ended"
+            self._telemetry.log.warning("background_failed", exc=error, loop=name, error=error or how)
             await asyncio.sleep(AGAIN_S)

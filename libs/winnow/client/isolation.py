@@ -1,8 +1,8 @@
 """Calls into aiokafka that may end in any way without ending their caller.
 
-While a broker is away, aiokafka cancels tasks of its own and lets their CancelledError out of `stop()` and other calls. In the caller it
-would look as if the caller had been cancelled: the reader's task ended silently, and an agent would take itself for cancelled. A call in
-a task of its own keeps the two apart; it also can be left behind where it does not end (aiokafka#659).
+aiokafka cancels tasks of its own and lets their CancelledError out: of `stop()` right after `start()` always, of other calls while a broker
+is away. In the caller it would look as if the caller had been cancelled: the reader's task ended silently, and an agent would take itself
+for cancelled. A call in a task of its own keeps the two apart; it can also be left behind where it does not end (aiokafka#659).
 """
 
 import asyncio

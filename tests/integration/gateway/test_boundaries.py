@@ -108,7 +108,7 @@ async def test_a_shadow_gives_no_verdicts(stage):
     """In shadow mode the result has no decisions; they stand in the entries for people to read."""
     await stage.submit(mode="shadow")
     asked = of(stage, mode="shadow")
-    await stage.commit(asked, mode=Mode.SHADOW, decisions=(decision(1, (8, 33), Decision.PRUNED),))
+    await stage.commit(asked, mode=Mode.SHADOW, decisions=(decision(1, (8, 32), Decision.PRUNED),))
     answer = (await stage.http.get(f"/v1/boundaries/{asked.boundary_id}")).json()
     assert answer["result"]["decisions"] == []
     assert answer["mode"] == "shadow"
@@ -118,7 +118,7 @@ async def test_a_result_above_its_topics_limit_is_given_whole(stage):
     """A committed event that travels as a claim check is resolved for the reader."""
     await stage.submit()
     asked = of(stage)
-    many = tuple(decision(n, (8, 33)).model_copy(update={"explanation": "x" * 500}) for n in range(1, 3000))
+    many = tuple(decision(n, (8, 32)).model_copy(update={"explanation": "x" * 500}) for n in range(1, 3000))
     await stage.commit(asked, decisions=many, mode=Mode.ANNOTATE)
     answer = (await stage.http.get(f"/v1/boundaries/{asked.boundary_id}")).json()
     assert len(answer["result"]["decisions"]) == 2999

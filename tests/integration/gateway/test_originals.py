@@ -67,7 +67,9 @@ async def test_what_is_not_taken_as_an_original(stage):
     port = int(stage.service.url.rsplit(":", 1)[1])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     stated = limits.ORIGINAL_BYTES + 1
-    writer.write(f"POST /v1/originals HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {stage.key}\r\ncontent-length: {stated}\r\n\r\n".encode())
+    writer.write(
+        f"POST /v1/originals HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {stage.key}\r\ncontent-length: {stated}\r\n\r\n".encode()
+    )
     async with asyncio.timeout(10):
         assert b" 413 " in await reader.readline()
     writer.close()
