@@ -35,7 +35,9 @@ SUITES: dict[str, Measure] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; the exit status is 1 where `--gate` is given and a goal is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("--only", action="append", choices=list(SUITES), metavar="NAME", help=f"one of {', '.join(SUITES)}; may be repeated")
+    parser.add_argument(
+        "--only", action="append", choices=list(SUITES), metavar="NAME", help=f"one of {', '.join(SUITES)}; may be repeated"
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of the load; the figures are written all the same")
     parser.add_argument("--gate", action="store_true", help="exit with 1 where a goal is missed")
     parser.add_argument("--readme", action="store_true", help="measure nothing; write the figures of the last run into README.md")

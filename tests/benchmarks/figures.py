@@ -76,7 +76,9 @@ def table(figures: Sequence[Figure]) -> str:
     rows = [HEAD, *map(row, figures)]
     widths = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
     right = {1, 3, 4}
-    lines = ["  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))).rstrip() for r in rows]
+    lines = [
+        "  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))).rstrip() for r in rows
+    ]
     lines.insert(1, "  ".join("-" * w for w in widths))
     return "\n".join(lines)
 

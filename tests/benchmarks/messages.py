@@ -34,8 +34,11 @@ class NoOp:
     topic = RUNTIME
     model = RuntimeEvent
 
-    def __init__(self) -> None:
+    def __init__(self, records: int) -> None:
+        """Expect `records`."""
         self.handled = 0
+        self._records = records
+        self.first, self.all = asyncio.Event(), asyncio.Event()
 
     def identity(self, event: RuntimeEvent) -> Hashable:
         """Return the event's own id."""
@@ -44,6 +47,9 @@ class NoOp:
     async def handle(self, batch: Sequence[Received[RuntimeEvent]]) -> Handled:
         """Count."""
         self.handled += len(batch)
+        self.first.set()
+        if self.handled >= self._records:
+            self.all.set()
         return Handled()
 
 
@@ -77,9 +83,8 @@ async def _publish(settings: KafkaSettings, records: int) -> None:
     try:
         sends = []
         for number in range(records):
-            event = RuntimeEvent(
-                fleet="bench", run=f"run-{number % 100}", event_id=uuid.uuid5(ids.NAMESPACE, str(number)), kind=RuntimeEventKind.RUN_ENDED, at=now
-            )  # fmt: skip
+            name = uuid.uuid5(ids.NAMESPACE, str(number))
+            event = RuntimeEvent(fleet="bench", run=f"run-{number % 100}", event_id=name, kind=RuntimeEventKind.RUN_ENDED, at=now)
             headers = headers_for(RUNTIME, event_id=str(event.event_id), source="bench", subject=event.key, time=now)
             body = event.model_dump_json().encode()
             sends.append(await producer.send(settings.topic_name(RUNTIME.name), body, key=event.key.encode(), headers=headers))
@@ -90,18 +95,14 @@ async def _publish(settings: KafkaSettings, records: int) -> None:
 
 async def _recipe(settings: KafkaSettings, telemetry: Telemetry, records: int) -> float:
     """Read them as a service does; the clock starts with the first batch, since joining a group is no throughput."""
-    handler = NoOp()
+    handler = NoOp(records)
     bus = await Bus.open(settings, telemetry=telemetry, dead_letters=MemoryDeadLetters())
     bus.subscribe(handler)
     await bus.start()
     try:
-        async with asyncio.timeout(STALLED_S):
-            while not handler.handled:
-                await asyncio.sleep(0.001)
+        await asyncio.wait_for(handler.first.wait(), STALLED_S)
         start, already = time.monotonic(), handler.handled
-        async with asyncio.timeout(STALLED_S * 4):
-            while handler.handled < records:
-                await asyncio.sleep(0.005)
+        await asyncio.wait_for(handler.all.wait(), STALLED_S * 4)
         return (records - already) / (time.monotonic() - start)
     finally:
         await bus.stop()

@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import asyncpg
 
@@ -81,7 +80,9 @@ def _figures(kind: str, size: Size, run: Run, raw: Run) -> Iterator[Figure]:
     for role, spent in run.watch.spent.items():
         other = raw.watch.spent[role]
         each, base = spent / size.full_speed * 1000, other / size.full_speed * 1000
-        yield Figure(name=f"{name}: processor time, {role}", value=each, unit="ms/boundary", baseline=base, ratio=each / base if base else None)
+        yield Figure(
+            name=f"{name}: processor time, {role}", value=each, unit="ms/boundary", baseline=base, ratio=each / base if base else None
+        )
 
 
 async def _pipeline(ground: Ground, size: Size, program: Program, roles: dict[str, list[int]], kind: str) -> Run:
@@ -122,7 +123,8 @@ async def _loop(servers: Stack, ground: Ground, size: Size, bodies: Sequence[Seq
     factory = Factory.load(fleet="bench")
     samples = [sample for run in factory.runs(size.warm_up + size.full_speed + size.at_rate) for sample in run]
     with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
-        Path(file.name).write_bytes(pickle.dumps(bodies))
+        pickle.dump(bodies, file)
+        file.flush()
         program = servers.command(ground, ["-m", "tests.benchmarks.loop", file.name], "loop")
         roles = {"services": [program.pid], "broker": [servers.broker_pid], "PostgreSQL": [servers.postgres.pid]}
         ends = {"source": loop.TOPICS[0], "target": loop.TOPICS[-1]}

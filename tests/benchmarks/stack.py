@@ -25,7 +25,6 @@ SESSION_TIMEOUT_MS = 6_000
 HEARTBEAT_MS = 1_000
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
     """A database and a set of topics that nobody else uses."""

@@ -86,9 +86,7 @@ class Traffic:
     async def send(self, sample: Sample) -> asyncio.Future[object]:
         """Publish one candidate; the future is done when the broker has confirmed it."""
         self.sent[self._answer(sample)] = time.monotonic()
-        future: asyncio.Future[object] = await self._producer.send(
-            self._source, value=sample.body, key=sample.key, headers=sample.headers
-        )
+        future: asyncio.Future[object] = await self._producer.send(self._source, value=sample.body, key=sample.key, headers=sample.headers)
         return future
 
     async def at_full_speed(self, samples: Sequence[Sample], *, window: int) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 from tests.harness.processes import Program, Spawner
 
@@ -23,7 +24,7 @@ class Crew:
         self.deaths: list[tuple[str, int]] = []
         self._supervisor: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> "Crew":
+    async def __aenter__(self) -> Self:
         """Start all."""
         for name in self.names:
             self._programs[name] = self._spawner.services(name, env=self._env)

@@ -134,9 +134,7 @@ def _keyed(what: str, key: bytes | None) -> Poison:
     """A valid body under another key."""
 
     def make_shot(sample: Sample, rng: random.Random) -> Shot:
-        return Shot(
-            topic=CANDIDATE, key=key, value=sample.body, headers=tuple(sample.headers), what=what, reason=Reason.KEY_MISMATCH
-        )
+        return Shot(topic=CANDIDATE, key=key, value=sample.body, headers=tuple(sample.headers), what=what, reason=Reason.KEY_MISMATCH)
 
     return make_shot
 
@@ -144,9 +142,7 @@ def _keyed(what: str, key: bytes | None) -> Poison:
 def _conflict(sample: Sample, rng: random.Random) -> Shot:
     """Other content under an id that is known: behind the original under the same key, so that it comes second everywhere."""
     body = json.loads(sample.body) | {"boundary_id": str(sample.event.boundary_id), "task": f"another task {rng.random()}"}
-    return Shot(
-        topic=CANDIDATE, key=sample.key, value=json.dumps(body).encode(), headers=(), what="id conflict", reason=Reason.ID_CONFLICT
-    )
+    return Shot(topic=CANDIDATE, key=sample.key, value=json.dumps(body).encode(), headers=(), what="id conflict", reason=Reason.ID_CONFLICT)
 
 
 def _oversize(sample: Sample, rng: random.Random) -> Shot:
@@ -160,7 +156,12 @@ def _lost_claim(sample: Sample, rng: random.Random) -> Shot:
     claim = ClaimCheck(fleet=FLEET, handle=f"{rng.getrandbits(128):032x}", sha256=sha256(b"lost"), size=4)
     headers = (*sample.headers, ("winnow_claim", b"1"))
     return Shot(
-        topic=CANDIDATE, key=sample.key, value=claim.model_dump_json().encode(), headers=headers, what="lost claim", reason=Reason.CLAIM_LOST
+        topic=CANDIDATE,
+        key=sample.key,
+        value=claim.model_dump_json().encode(),
+        headers=headers,
+        what="lost claim",
+        reason=Reason.CLAIM_LOST,
     )
 
 

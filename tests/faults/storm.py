@@ -12,24 +12,27 @@ import asyncpg
 
 from tests.faults.crew import Crew
 from tests.faults.plan import Plan, Shot
+from tests.faults.stages import CONSUMED
 from tests.faults.wire import Position, Sender, position
-from winnow.contracts.topics import CANDIDATE, EVIDENCE, OBSERVATION, RUNTIME, SCORES
 from winnow.embedded import BrokerHandle, PostgresServer
 from winnow.messaging.lag import LagReader
 from winnow.messaging.settings import KafkaSettings
 
 #: Valid boundaries on the way: enough that every stage has a batch, few enough that a blow falls amid work.
 WINDOW = 200
-#: What is consumed, and by whom.
-CONSUMED = (
-    ("retriever", CANDIDATE),
-    ("judge", EVIDENCE),
-    ("pruner", SCORES),
-    ("drift_monitor", RUNTIME),
-    ("drift_monitor", OBSERVATION),
-)
 #: Seconds between looks at the progress.
 LOOK_S = 0.2
+
+
+def say(text: str) -> None:
+    """Tell what happens; pytest shows it where the test failed."""
+    print(text, flush=True)  # noqa: T201  captured by pytest
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for `condition`; the caller's timeout bounds it."""
+    while not condition():  # noqa: ASYNC110  what is waited for changes in the database and in processes, which set no event of ours
+        await asyncio.sleep(LOOK_S / 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +47,10 @@ class Blow:
 def blows(crew: Crew, postgres: PostgresServer, broker: BrokerHandle, *, kills: int, rng: random.Random) -> list[Blow]:
     """Plan `kills` signals to random services, one restart of the database and one of the broker, spread over the whole run."""
     planned: list[Blow] = []
-    for number in range(kills):
-        name, sign = rng.choice(crew.names), rng.choice([signal.SIGKILL, signal.SIGTERM])
+    # Each service in turn, in an order of chance: no stage goes without a blow.
+    names = [name for _ in range(kills) for name in rng.sample(crew.names, len(crew.names))][:kills]
+    for number, name in enumerate(names):
+        sign = rng.choice([signal.SIGKILL, signal.SIGTERM])
         planned.append(Blow(at=(number + 0.5) / kills * 0.9, what=f"{sign.name} {name}", strike=lambda n=name, s=sign: crew.strike(n, s)))
     database, kafka = rng.choice([postgres.restart, _again(postgres)]), rng.choice([broker.restart, _again(broker)])
     planned.append(Blow(at=0.35, what="database restart", strike=lambda: asyncio.to_thread(database)))
@@ -94,15 +99,14 @@ async def rage(
             progress.phase = "the last blow"
             await striking
             progress.phase = "the last boundary"
-            while progress.committed < total:
-                await asyncio.sleep(LOOK_S)
+            await until(lambda: progress.committed >= total)
             await _buried(database_url, len(poison), progress)
             await _acknowledged(settings, progress)
             watching.cancel()
     except TimeoutError:
-        text = f"after {deadline_s:.0f} s: {progress.sent} of {total} boundaries sent, {progress.committed} committed; waiting for {progress.phase}"
+        text = f"after {deadline_s:.0f} s: {progress.sent} of {total} sent, {progress.committed} committed; waiting for {progress.phase}"
         raise AssertionError(text) from None
-    print(f"{total} boundaries, {len(poison)} invalid records, {len(planned)} blows in {time.monotonic() - start:.1f} s")
+    say(f"{total} boundaries, {len(poison)} invalid records, {len(planned)} blows in {time.monotonic() - start:.1f} s")
     return poison
 
 
@@ -111,8 +115,7 @@ async def _send(plan: Plan, settings: KafkaSettings, progress: Progress) -> dict
     pending: list[tuple[Shot, asyncio.Future[object]]] = []
     async with Sender(settings) as sender:
         for shot in plan.shots:
-            while progress.sent - progress.committed >= WINDOW:
-                await asyncio.sleep(LOOK_S / 4)
+            await until(lambda: progress.sent - progress.committed < WINDOW)
             pending.append((shot, await sender.send(shot.topic, shot.value, key=shot.key, headers=shot.headers)))
             if shot.what.startswith("boundary"):
                 progress.sent += 1
@@ -122,16 +125,16 @@ async def _send(plan: Plan, settings: KafkaSettings, progress: Progress) -> dict
 async def _strike(planned: Sequence[Blow], progress: Progress, total: int, start: float) -> None:
     """Strike each blow when its share is committed."""
     for blow in planned:
-        while progress.committed < blow.at * total:
-            await asyncio.sleep(LOOK_S / 4)
-        print(f"{time.monotonic() - start:6.1f} s, {progress.committed} committed: {blow.what}")
+        await until(lambda at=blow.at: progress.committed >= at * total)
+        say(f"{time.monotonic() - start:6.1f} s, {progress.committed} committed: {blow.what}")
         await blow.strike()
 
 
 async def _watch(database_url: str, progress: Progress) -> None:
     """Count the committed boundaries, whenever the database answers."""
     while True:
-        with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
+        # A server that dies within a handshake or an answer makes the client raise InternalClientError, too.
+        with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, TimeoutError):
             connection = await asyncpg.connect(database_url, timeout=5)
             try:
                 while True:

@@ -37,17 +37,17 @@ async def test_storm(
 ) -> None:
     """Every valid boundary ends in one row and one body, in order, and every invalid record in one dead letter, whatever is struck down."""
     seed = int(os.environ.get("WINNOW_STORM_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
-    print(f"WINNOW_STORM_SEED={seed}")
+    storm.say(f"WINNOW_STORM_SEED={seed}")
     plan = plans.make(boundaries, seed)
-    print(plans.kinds(plan.shots))
+    storm.say(str(plans.kinds(plan.shots)))
     async with Crew(spawn, storm_ground.environment(), SERVICES) as crew:
         planned = storm.blows(crew, own_postgres, own_broker, kills=kills, rng=random.Random(seed))
         try:
             poison = await storm.rage(plan, storm_ground.settings, storm_ground.asyncpg_url, planned, deadline_s=deadline_s)
         except BaseException:
-            print(crew.tails())
+            storm.say(crew.tails())
             raise
-        print(f"ended by themselves and started again: {crew.deaths}")
+        storm.say(f"ended by themselves and started again: {crew.deaths}")
     left = verdict.Aftermath(
         plan=plan,
         poison=poison,

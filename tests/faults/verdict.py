@@ -111,7 +111,8 @@ async def _counts(connection: asyncpg.Connection, events: Sequence[tuple[Committ
     found: list[str] = []
     wanted = {event.boundary_id: len(event.decisions) for event, _ in events}
     for table in ("entries", "scores", "decisions"):
-        rows = await connection.fetch(f"SELECT boundary_id, count(*) AS n FROM {table} WHERE fleet = $1 GROUP BY boundary_id", FLEET)
+        counted = f"SELECT boundary_id, count(*) AS n FROM {table} WHERE fleet = $1 GROUP BY boundary_id"  # noqa: S608  a name from above
+        rows = await connection.fetch(counted, FLEET)
         counts = {UUID(str(row["boundary_id"])): row["n"] for row in rows}
         found += _missing(f"boundaries with another number of {table}", {b for b, n in wanted.items() if counts.get(b, 0) != n})
         found += _missing(f"{table} of unknown boundaries", counts.keys() - wanted.keys())
@@ -156,7 +157,8 @@ def _announced(left: Aftermath) -> list[str]:
     changed = {
         shot.what
         for at, shot in left.poison.items()
-        if at in told and (told[at].value != shot.value or told[at].key != shot.key or told[at].headers[: len(shot.headers)] != shot.headers)
+        if at in told
+        and (told[at].value != shot.value or told[at].key != shot.key or told[at].headers[: len(shot.headers)] != shot.headers)
     }
     return _missing("dead letters that the topic does not have", silent) + _missing("dead letters with other bytes", changed)
 

@@ -46,9 +46,7 @@ class Sender:
         )
         return future
 
-    async def put(
-        self, topic: Topic, value: bytes | None, *, key: bytes | None, headers: Sequence[tuple[str, bytes]] = ()
-    ) -> Position:
+    async def put(self, topic: Topic, value: bytes | None, *, key: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> Position:
         """Publish a record and return its position."""
         return position(await (await self.send(topic, value, key=key, headers=headers)))
 
@@ -61,13 +59,14 @@ def position(at: RecordMetadata) -> Position:
 async def read_all(settings: KafkaSettings, topic: Topic) -> list[ConsumerRecord]:
     """Read a topic from its beginning to its present end; records of a partition are in order."""
     options: dict[str, Any] = settings.client_options()
-    consumer = AIOKafkaConsumer(**options, enable_auto_commit=False, max_partition_fetch_bytes=topic.max_record_bytes)
+    # `assign` starts a reset of its own in the background, which would overtake a seek to the beginning.
+    options |= {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_partition_fetch_bytes": topic.max_record_bytes}
+    consumer = AIOKafkaConsumer(**options)
     await consumer.start()
     try:
         places = [TopicPartition(settings.topic_name(topic.name), p) for p in range(settings.partitions)]
         consumer.assign(places)
         ends = await consumer.end_offsets(places)
-        await consumer.seek_to_beginning(*places)
         found: list[ConsumerRecord] = []
         async with asyncio.timeout(60):
             # Positions, not records, tell the end: control records and gaps have offsets, too.
