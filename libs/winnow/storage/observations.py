@@ -139,7 +139,7 @@ class _Ledger:
                 changed = True
             elif unit not in self.early:
                 self.early[unit] = event.graded.model_dump(mode="json")
-                self.keys[unit] = (None, None, jsonb(self.early[unit]))
+                self.keys[unit] = (None, self.now, jsonb(self.early[unit]))
                 changed = True
         return changed
 

@@ -123,6 +123,9 @@ ON CONFLICT (handle) DO NOTHING
 async def put(tx: AsyncConnection, contents: Iterable[Content]) -> None:
     """Store what is not stored yet. What is stored already is touched, so that collection leaves it alone for an hour.
 
+    Call it first in a transaction, before boundaries are inserted: everybody, erasure too, locks originals before boundaries, so that two
+    transactions with the same content never wait for each other in a circle.
+
     Raise `TooLarge` above `limits.ORIGINAL_BYTES`.
     """
     wanted = {c.key: c for c in contents}

@@ -35,7 +35,7 @@ COMMENT ON COLUMN observation_keys.fleet IS 'The tenant''s fleet of agents.';
 COMMENT ON COLUMN observation_keys.stream IS 'The stream.';
 COMMENT ON COLUMN observation_keys.unit IS 'The run that is graded.';
 COMMENT ON COLUMN observation_keys.seq IS 'Place in sampling order; NULL: a grade arrived before the sample.';
-COMMENT ON COLUMN observation_keys.observed_at IS 'Partition time of the observation: when the sample was stored.';
+COMMENT ON COLUMN observation_keys.observed_at IS 'Partition time of the observation: when the sample was stored; for an early grade, when that was.';
 COMMENT ON COLUMN observation_keys.early_grade IS 'A grade that arrived before its sample.';
 
 CREATE TABLE observations (

@@ -55,7 +55,7 @@ async def test_values_that_do_not_fit(db, value, column):
 
 async def test_no_server():
     """A server that is not there is a transient fault."""
-    async with Database(f"postgresql://nobody@127.0.0.1:1/nothing") as db:
+    async with Database("postgresql://nobody@127.0.0.1:1/nothing") as db:
         with pytest.raises(ConnectionRefusedError) as caught:
             await db.ping()
     assert transient(caught.value)
