@@ -7,7 +7,7 @@ from winnow.compaction import text as texts
 from winnow.compaction.corpus import Corpus, read, streams, units_of
 from winnow.compaction.features import FEATURES_VERSION, row, token_features, value_features
 from winnow.compaction.lookup import Lookup
-from winnow.compaction.passages import Span, chunks
+from winnow.compaction.passages import chunks
 from winnow.compaction.postings import Queries
 from winnow.compaction.provenance import origin, supports, unsupported, user_is_source
 from winnow.compaction.retrieval import Hit
@@ -57,8 +57,7 @@ def analyse(
         return Analysis(entries=(), passages=(), warnings=())
     messages = (*history, *retained)
     entry_texts = [texts.normalise(texts.strip_marker(entry.text)) for entry in parsed.entries]
-    of_entries = texts.stream(entry_texts)
-    queries = Queries.of([of_entries.of(number) for number in range(len(entry_texts))])
+    queries = Queries.of_stream(texts.stream(entry_texts))
     corpus = read(task, units_of(previous), messages, rules)
     numbers = streams(corpus, queries)
     token = token_features(corpus, numbers, queries, entry_texts)
@@ -68,13 +67,13 @@ def analyse(
     from_users = user_is_source(rules, user_turns_survive=user_turns_survive)
     unit_numbers = [unit.n for unit in corpus.units]
     keys = {} if previous is None else {entry.n: entry.key for entry in previous.entries}
-    names = tuple(token.columns)
-    rows = zip(*(column.tolist() for column in token.columns.values()), strict=True)
     entries: list[Entry] = []
     origins: dict[str, ValueOrigin] = {}  # by the value as written: many entries name the same
-    for entry, text, of_entry, carry, evidence, columns in zip(parsed.entries, entry_texts, values, token.carry, cited, rows, strict=True):
+    for entry, text, of_entry, carry, evidence, columns in zip(
+        parsed.entries, entry_texts, values, token.carry, cited, token.rows, strict=True
+    ):
         valued = value_features(of_entry, lookup.places)
-        features = row(dict(zip(names, columns, strict=True)), valued.features, style_of(text))
+        features = row(columns, valued.features, style_of(text))
         sources = supports(features, valued, carry, user_is_source=from_users)
         for value in of_entry:
             if value.shown not in origins:
@@ -118,28 +117,31 @@ def _warnings(*, values_by_tokens: bool, retrieval_capped: bool) -> tuple[str, .
 
 def _pool(corpus: Corpus, hits: list[list[Hit]]) -> tuple[tuple[Passage, ...], list[tuple[EntryEvidence, ...]]]:
     """Widen the retrieved passages to their chunks, pool them once each in order of the span, and cite them by number."""
-    enclosing = chunks(corpus.passages)
-    wanted = sorted({hit.passage for of_entry in hits for hit in of_entry})
-    number: dict[Span, int] = {}
-    for passage in wanted:
-        number.setdefault(enclosing[passage], len(number) + 1)
-    by_message = {output.message: output for output in corpus.outputs}
-    pool = tuple(
-        Passage(
-            id=at,
-            message=corpus.messages[chunk.message].i,
-            tool=by_message[chunk.message].tool,
-            origin=by_message[chunk.message].origin,
-            start=chunk.start,
-            end=chunk.end,
-            text=by_message[chunk.message].text[chunk.start : chunk.end],
+    wanted = {hit.passage for of_entry in hits for hit in of_entry}
+    outputs = {output.message: output for output in corpus.outputs}
+    number: dict[int, int] = {}  # of the chunk that encloses a passage
+    pool: list[Passage] = []
+    for first, end in chunks(corpus.passages):
+        if wanted.isdisjoint(range(first, end)):
+            continue
+        number.update(dict.fromkeys(range(first, end), len(pool) + 1))
+        span, end_at = corpus.passages[first], corpus.passages[end - 1].end
+        output = outputs[span.message]
+        pool.append(
+            Passage(
+                id=len(pool) + 1,
+                message=corpus.messages[span.message].i,
+                tool=output.tool,
+                origin=output.origin,
+                start=span.start,
+                end=end_at,
+                text=output.text[span.start : end_at],
+            )
         )
-        for chunk, at in number.items()
-    )
     cited: list[tuple[EntryEvidence, ...]] = []
     for of_entry in hits:
         best: dict[int, float] = {}
         for hit in of_entry:
-            best.setdefault(number[enclosing[hit.passage]], hit.score)
-        cited.append(tuple(EntryEvidence(passage=at, rank=rank, bm25=score) for rank, (at, score) in enumerate(best.items(), 1)))
-    return pool, cited
+            best.setdefault(number[hit.passage], hit.score)
+        cited.append(tuple([EntryEvidence(passage=at, rank=rank, bm25=score) for rank, (at, score) in enumerate(best.items(), 1)]))
+    return tuple(pool), cited

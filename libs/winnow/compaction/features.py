@@ -32,16 +32,14 @@ CARRY_COVERAGE: Final = 0.5
 #: Counts of values are capped here.
 _COUNT_CAP: Final = 4
 
-#: Names of the features, in the order of a row.
-NAMES: Final = (
-    # the nine of the training-free formula
-    "novel_pass", "val2_env", "carry", "bg_prev", "val_cooc", "val2_orph", "obs", "imper", "modal",
-    # coverage: share of the entry's idf mass
-    "cov_pass", "cov_env", "cov_prev", "cov_unit", "cov_task", "cov_user", "cov_act", "env_only",
-    # pairs, values, and the rest
-    "bg_env", "bg_user", "bg_non", "val_env", "val_any_env", "val_env_n", "val_user", "val_prev", "num_orphan", "bm25_max", "values",
-    "len",
+_TOKEN_NAMES: Final = (
+    "cov_env", "cov_prev", "cov_task", "cov_user", "cov_act", "bg_prev", "bg_user", "bg_non", "cov_pass", "novel_pass", "env_only",
+    "bm25_max", "cov_unit", "carry",
 )  # fmt: skip
+_VALUE_NAMES: Final = ("val2_env", "val2_orph", "val_cooc", "val_env", "val_any_env", "val_user", "num_orphan")
+_STYLE_NAMES: Final = ("obs", "imper", "modal", "len")
+#: Names of the features, in the order of a row.
+NAMES: Final = (*_TOKEN_NAMES, *_VALUE_NAMES, *_STYLE_NAMES)
 
 
 class Carry(NamedTuple):
@@ -57,9 +55,9 @@ class Carry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Features that rest on tokens, one row an entry."""
+    """What rests on tokens, one row an entry."""
 
-    columns: dict[str, Floats]
+    rows: list[tuple[float, ...]]  # by `_TOKEN_NAMES`
     hits: list[list[Hit]]
     carry: list[Carry]
     capped: bool  # some tokens were left out, because entries and span together are too many
@@ -67,57 +65,52 @@ class Token:
 
 def token_features(corpus: Corpus, streams: Streams, queries: Queries, entry_texts: Sequence[str]) -> Token:
     """Coverage, task subtraction, pairs, retrieval and carry-over of all entries."""
-    passages, units = len(corpus.passages), len(corpus.units)
-    vocabulary, count = len(queries.vocabulary), queries.count
-    in_passages, in_units = np.searchsorted(streams.text, (passages, passages + units)).tolist()
-    source = Postings.of(streams.ids[:in_passages], streams.text[:in_passages], passages, vocabulary)
-    unit = Postings.of(streams.ids[in_passages:in_units], streams.text[in_passages:in_units] - passages, units, vocabulary)
-    df = source.document_frequency
+    passages, units, count = len(corpus.passages), len(corpus.units), queries.count
+    held = int(np.searchsorted(streams.text, passages + units))
+    postings = Postings.of(streams.ids[:held], streams.text[:held], passages + units, len(queries.vocabulary))
+    df = postings.frequency_within(passages)
     idf = np.log1p((passages - df + 0.5) / (df + 0.5))
-    outside = streams.said[Role.TASK] | streams.said[Role.USER]
-    said = streams.said
-    masks = np.array([np.ones_like(outside), said[Role.SOURCE], said[Role.PREVIOUS], outside, said[Role.USER], said[Role.AGENT]])
-    masses = queries.sums(idf * masks)
+    task, user, agent, previous, source = streams.said
+    novel = ~(task | user)
+    every = np.ones_like(novel)
+    masses = queries.sums(idf * np.array([every, source, previous, ~novel, user, agent]))
     total = masses[0]
     total[total == 0.0] = 1.0  # an entry without tokens: every share is 0
-    columns = dict(zip(("cov_env", "cov_prev", "cov_task", "cov_user", "cov_act"), masses[1:] / total, strict=True))
-    columns |= _pair_columns(streams, queries)
-    best = np.zeros((3, count))
-    bm25 = np.zeros(count)
+    best = np.zeros((4, count))  # coverage of the best passage, its novel part, what nobody else says, and BM25
     hits: list[list[Hit]] = [[] for _ in range(count)]
-    if passages:
-        weights = idf * np.array([masks[0], ~outside, ~(outside | said[Role.AGENT])])
-        index = Index(corpus.stream.of, corpus.stream.lengths()[:passages], source)
-        for block in source.blocks(queries):
-            rows = slice(block.begin, block.end)
-            best[:, rows] = block.totals(weights[:, block.token] * block.first).max(axis=2) / total[rows]
-            scores = index.scores(block)
-            bm25[rows] = scores.max(axis=1)
-            hits[rows] = top(scores)
-    columns |= zip(("cov_pass", "novel_pass", "env_only"), best, strict=True)
-    columns["bm25_max"] = bm25
     carry: list[Carry] = [Carry(None, 0.0, 0.0)] * count
-    if units:
-        for block in unit.blocks(queries):
+    if passages + units:
+        weights = idf * np.array([every, novel, novel & ~agent])
+        index = Index(corpus.stream.of, corpus.stream.lengths()[:passages], postings) if passages else None
+        for block in postings.blocks(queries):
             rows = slice(block.begin, block.end)
-            cover = block.totals((idf[block.token] * block.first)[None])[0] / total[rows, None]
-            carry[rows] = _carry(corpus, cover, entry_texts[rows])
-    columns["cov_unit"] = np.array([found.coverage for found in carry])
-    columns["carry"] = np.array([found.ratio for found in carry])
-    return Token(columns, hits, carry, source.excessive(queries) or unit.excessive(queries))
+            of_matches = weights[:, block.token] * block.first
+            if index is None:
+                cover = block.totals(of_matches)[0]
+            else:
+                totals = block.totals(np.concatenate((of_matches, index.weights[None, block.match])))
+                best[:, rows] = totals[:, :, :passages].max(axis=2)
+                hits[rows] = top(totals[3, :, :passages])
+                cover = totals[0, :, passages:]
+            if units:
+                carry[rows] = _carry(corpus, cover / total[rows, None], entry_texts[rows])
+    best[:3] /= total
+    pairs = _pair_shares(streams, queries)
+    columns = [*(masses[1:] / total).tolist(), *pairs.tolist(), *best.tolist()]
+    rows_of = zip(*columns, [found.coverage for found in carry], [found.ratio for found in carry], strict=True)
+    return Token(list(rows_of), hits, carry, postings.excessive(queries))
 
 
-def _pair_columns(streams: Streams, queries: Queries) -> dict[str, Floats]:
-    """Shares of an entry's adjacent token pairs: in M, in E or M, in user turns, in P, U or A."""
+def _pair_shares(streams: Streams, queries: Queries) -> Floats:
+    """Shares of an entry's adjacent token pairs: in M; in user turns; in P, U or A."""
     entry, codes = entry_pairs(queries)
     number = np.bincount(entry, minlength=queries.count).astype(float)
     number[number == 0.0] = 1.0
     at: Ints = np.searchsorted(streams.pairs, codes)
-    paired = streams.paired
-    previous, user = paired[Role.PREVIOUS], paired[Role.USER]
-    masks = np.array([previous, previous | paired[Role.SOURCE], user, paired[Role.TASK] | user | paired[Role.AGENT]], float)
-    shares = tally(entry, masks[:, at], queries.count) / number
-    return dict(zip(("bg_prev", "bg_env", "bg_user", "bg_non"), shares, strict=True))
+    task, user, agent, previous, _ = streams.paired
+    masks = np.array([previous, user, task | user | agent], float)
+    shares: Floats = tally(entry, masks[:, at], queries.count) / number
+    return shares
 
 
 def _carry(corpus: Corpus, cover: Floats, entry_texts: Sequence[str]) -> list[Carry]:
@@ -142,7 +135,7 @@ def _carry(corpus: Corpus, cover: Floats, entry_texts: Sequence[str]) -> list[Ca
 class Valued(NamedTuple):
     """What the values of one entry say."""
 
-    features: dict[str, float]
+    features: tuple[float, ...]  # by `_VALUE_NAMES`
     span_sources: int  # values, weak ones aside, that an output says before P, the user or the agent
     previous: int  # values, weak ones aside, that M says first
     orphan_numbers: list[str]  # numbers, weak ones aside, that nobody says
@@ -152,7 +145,7 @@ class Valued(NamedTuple):
 def value_features(values: Sequence[Value], places: dict[str, Place]) -> Valued:  # noqa: C901, PLR0912  one pass, a branch a count
     """Features that rest on the values of one entry."""
     number = len(values) or 1
-    env = two_env = orphan = first_user = first_prev = lost = span_sources = strong_prev = 0
+    env = two_env = orphan = first_user = lost = span_sources = strong_prev = 0
     windows: list[AbstractSet[int]] = []
     orphan_numbers: list[str] = []
     known_numbers: list[str] = []
@@ -168,7 +161,6 @@ def value_features(values: Sequence[Value], places: dict[str, Place]) -> Valued:
             env += 1
         elif speaker is Role.PREVIOUS:
             env += 1
-            first_prev += 1
             strong_prev += not value.is_weak
         elif speaker is Role.USER:
             first_user += 1
@@ -184,22 +176,18 @@ def value_features(values: Sequence[Value], places: dict[str, Place]) -> Valued:
         if held:
             windows.append(held)
     together = max(Counter(chain.from_iterable(windows)).values()) if len(windows) > 1 else len(windows)
-    features = {
-        "val2_env": two_env / number,
-        "val2_orph": orphan / number,
-        "val_cooc": together / number,
-        "val_env": env / number,
-        "val_any_env": float(env > 0),
-        "val_env_n": float(min(env, _COUNT_CAP)),
-        "val_user": first_user / number,
-        "val_prev": first_prev / number,
-        "num_orphan": float(min(lost, _COUNT_CAP)),
-        "values": float(len(values)),
-    }
+    features = (
+        two_env / number,
+        orphan / number,
+        together / number,
+        env / number,
+        float(env > 0),
+        first_user / number,
+        float(min(lost, _COUNT_CAP)),
+    )
     return Valued(features, span_sources, strong_prev, orphan_numbers, known_numbers)
 
 
-def row(token: dict[str, float], value: dict[str, float], style: Style) -> dict[str, float]:
+def row(token: tuple[float, ...], value: tuple[float, ...], style: Style) -> dict[str, float]:
     """The features of one entry, by name."""
-    merged = {**token, **value, "obs": style.observation, "imper": style.imperative, "modal": style.modal, "len": style.length}
-    return {name: merged[name] for name in NAMES}
+    return dict(zip(NAMES, (*token, *value, *style), strict=True))

@@ -1,6 +1,5 @@
 """Where a value stands: who says it first, and in which small places of the span or of M it occurs."""
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
@@ -20,13 +19,9 @@ from winnow.compaction.values import Value, is_short_number
 MAX_SCANNED: Final = 2_000_000_000
 #: Windows that are kept for all values of all entries together; a value that stands in more of them than its share says little.
 MAX_WINDOWS: Final = 8_000_000
-#: Digits, with the dot before them if there is one: "5" does not stand in "1.5".
-_DIGITS: Final = re.compile(r"\.?[0-9]+")
-_ASCII_DIGITS: Final = frozenset("0123456789")
-_DIGIT_OR_DOT: Final = _ASCII_DIGITS | {"."}
-#: Places inside longer numbers that are passed over before all short numbers are looked up in one pass instead: without a bound a
-#: text of digits would cost each number a pass of its own, a step a digit.
-_MISSES: Final = 64
+#: Digits and dots stay, everything else is a blank: so a number that stands alone is found as " 12 " or " 12.", and digits inside longer
+#: numbers cost nothing, whatever the text.
+_ONLY_DIGITS: Final = bytes(code if code in b"0123456789." else 32 for code in range(256))
 
 
 class Place(NamedTuple):
@@ -64,7 +59,8 @@ class Lookup:
         distinct = {value.needle: value for of_entry in values for value in of_entry}
         self._cap = max(16, MAX_WINDOWS // max(1, sum(map(len, values))))
         self._wanted = frozenset(needle for value in distinct.values() for way in value.ways for needle in way if is_short_number(needle))
-        self._numbers: dict[str, list[int]] | None = None
+        # One byte a character, and a blank before the first.
+        self._digits = b" " + self._pieces.joined.encode("ascii", "replace").translate(_ONLY_DIGITS) + b" " if self._wanted else b""
         self._facts = _facts(corpus)
         scanned = MAX_SCANNED // (len(self._pieces.joined) + 1)
         #: True where some values were looked up by their tokens, because texts and values together are too many.
@@ -118,23 +114,23 @@ class Lookup:
 
     def _number(self, needle: str) -> Place:
         """Where a number of at most three digits stands: at digit boundaries only."""
-        pieces = self._pieces
-        joined, size = pieces.joined, len(needle)
-        hits: list[int] = []
-        misses = 0
-        position = joined.find(needle)
-        while position >= 0:
-            if _stands_alone(joined, position, position + size):
+        pieces, find = self._pieces, self._digits.find
+        hits: set[int] = set()
+        digits = needle.encode("ascii")
+        for alone in (b" " + digits + b" ", b" " + digits + b"."):
+            position = find(alone)
+            found = 0
+            while position >= 0:
                 piece = bisect_right(pieces.begin, position) - 1
-                hits.append(piece)
-                position = joined.find(needle, pieces.onward[piece])
-            else:
-                misses += 1
-                position = joined.find(needle, position + 1)
-            if misses > _MISSES or len(hits) >= self._cap:
-                hits = self._numbers_at()[needle]
-                break
-        return self._gather(hits)
+                hits.add(piece)
+                found += 1
+                after = pieces.onward[piece]
+                if found == self._cap:
+                    after = max(after, pieces.sources_at)
+                elif found > 2 * self._cap:
+                    break
+                position = find(alone, after)
+        return self._gather(sorted(hits))
 
     def _gather(self, hits: Sequence[int]) -> Place:
         """A place from the pieces that hold a needle, ascending; one that reaches into the next piece as its complement."""
@@ -150,17 +146,6 @@ class Lookup:
             else:
                 windows.update(held)
         return Place.of(first, windows)
-
-    def _numbers_at(self) -> dict[str, list[int]]:
-        """Pieces of all wanted short numbers, in one pass over the texts: for numbers that stand inside many longer ones."""
-        if self._numbers is None:
-            pieces = self._pieces
-            self._numbers = {wanted: [] for wanted in self._wanted}
-            for piece, (begin, end) in enumerate(zip(pieces.begin, pieces.end, strict=True)):
-                for number in self._wanted.intersection(_DIGITS.findall(pieces.joined, begin, end)):
-                    if len(self._numbers[number]) < (2 * self._cap if piece >= pieces.first_passage else self._cap):
-                        self._numbers[number].append(piece)
-        return self._numbers
 
     def _place_by_tokens(self, value: Value, queries: Queries, everywhere: Postings) -> Place:
         """Where all tokens of a value stand in one text: what is left where searching every value would take too long."""
@@ -201,8 +186,3 @@ def _facts(corpus: Corpus) -> list[tuple[Role, int, tuple[int, ...]]]:
             windows = (len(passages) + order,)
         found.append((role, order, windows))
     return found
-
-
-def _stands_alone(text: str, begin: int, end: int) -> bool:
-    """Whether digits are a number of their own: not after a digit or dot, not before a digit."""
-    return not (begin > 0 and text[begin - 1] in _DIGIT_OR_DOT) and not (end < len(text) and text[end] in _ASCII_DIGITS)

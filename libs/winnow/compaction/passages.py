@@ -62,14 +62,15 @@ def cuts(text: str, size: int) -> Iterator[tuple[int, int]]:
         yield at, length
 
 
-def chunks(passages: Sequence[Span], size: int = CHUNK_CHARS) -> list[Span]:
-    """For each passage its enclosing chunk: consecutive passages of one output, together at most `size` characters."""
-    enclosing: list[Span] = []
-    at = 0
-    while at < len(passages):
-        first, end = passages[at], at + 1
-        while end < len(passages) and passages[end].message == first.message and passages[end].end - first.start <= size:
-            end += 1
-        enclosing.extend([Span(first.message, first.start, passages[end - 1].end)] * (end - at))
-        at = end
-    return enclosing
+def chunks(passages: Sequence[Span], size: int = CHUNK_CHARS) -> list[tuple[int, int]]:
+    """Chunks as ranges of passages [first, end): consecutive passages of one output, together at most `size` characters."""
+    found: list[tuple[int, int]] = []
+    first = 0
+    for at, passage in enumerate(passages):
+        opening = passages[first]
+        if passage.message != opening.message or passage.end - opening.start > size:
+            found.append((first, at))
+            first = at
+    if passages:
+        found.append((first, len(passages)))
+    return found

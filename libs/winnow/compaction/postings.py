@@ -8,6 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.compaction.text import Stream
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -33,14 +35,28 @@ class Queries:
     def of(cls, token_lists: Sequence[Sequence[str]]) -> "Queries":
         """Number the tokens of `token_lists` by first appearance."""
         flat = list(chain.from_iterable(token_lists))
-        vocabulary = {token: number for number, token in enumerate(dict.fromkeys(flat), 1)}
-        first: list[bool] = []
-        for tokens in token_lists:
-            seen: set[str] = set()
-            first.extend([not (token in seen or seen.add(token)) for token in tokens])  # type: ignore[func-returns-value]  # add gives None
+        return cls._numbered(flat, np.repeat(np.arange(len(token_lists)), [len(tokens) for tokens in token_lists]), len(token_lists))
+
+    @classmethod
+    def of_stream(cls, stream: Stream) -> "Queries":
+        """The queries that are the texts of a stream."""
+        mark = stream.tokens[-1] if stream.marks else ""
+        flat = [token for token in stream.tokens if token != mark]
+        return cls._numbered(flat, np.repeat(np.arange(len(stream.marks)), stream.lengths()), len(stream.marks))
+
+    @classmethod
+    def _numbered(cls, flat: list[str], query: Ints, count: int) -> "Queries":
+        """Number tokens, and find the first of its kind in each query."""
+        distinct = dict.fromkeys(flat)
+        vocabulary = dict(zip(distinct, range(1, len(distinct) + 1), strict=True))
         ids = np.fromiter(map(vocabulary.__getitem__, flat), np.int64, len(flat))
-        query = np.repeat(np.arange(len(token_lists)), [len(tokens) for tokens in token_lists])
-        return cls(len(token_lists), vocabulary, ids, query, np.array(first, np.bool_))
+        first = np.zeros(len(flat), np.bool_)
+        codes = query * (len(vocabulary) + 1) + ids
+        order = codes.argsort(kind="stable")
+        ranked = codes[order]
+        first[order[np.flatnonzero(ranked[1:] != ranked[:-1]) + 1]] = True
+        first[order[:1]] = True
+        return cls(count, vocabulary, ids, query, first)
 
     def sums(self, weights: Floats) -> Floats:
         """For each row of `weights` (by token id) and each query: the sum over the query's distinct tokens, added in query order."""
@@ -87,6 +103,13 @@ class Postings:
     def document_frequency(self) -> Ints:
         """Number of documents that hold each token id."""
         return np.diff(self.start)
+
+    def frequency_within(self, documents: int) -> Ints:
+        """Number of the first `documents` documents that hold each token id."""
+        if documents == self.documents:
+            return self.document_frequency
+        token = np.repeat(np.arange(len(self.start) - 1), self.document_frequency)
+        return np.bincount(token[self.document < documents], minlength=len(self.start) - 1)
 
     def excessive(self, queries: Queries) -> bool:
         """Whether the queries have more matches than are looked at, so that the most frequent tokens are left out."""

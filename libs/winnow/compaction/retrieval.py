@@ -32,9 +32,9 @@ class Hit(NamedTuple):
 
 
 class Index:
-    """BM25 statistics of a corpus for the tokens of some queries."""
+    """BM25 statistics of passages for the tokens of some queries."""
 
-    __slots__ = ("_weights", "postings")
+    __slots__ = ("passages", "postings", "weights")
 
     def __init__(self, passage: Callable[[int], Sequence[str]], lengths: Sequence[int], postings: Postings) -> None:
         """Index passages, of which there is at least one.
@@ -42,16 +42,21 @@ class Index:
         Args:
             passage: gives the tokens of the n-th passage; asked only where some token stands in more than half of the passages.
             lengths: how many tokens each passage has.
-            postings: where the queries' tokens stand among them.
+            postings: where the queries' tokens stand. Its first documents are the passages; what follows them has no weight.
         """
         self.postings = postings
+        self.passages = len(lengths)
         length = np.maximum(np.array(lengths), 1)  # an empty passage holds the placeholder
         average_length = int(length.sum()) / len(lengths)
-        frequency, in_documents = postings.frequency, postings.document_frequency
-        idf = np.repeat(_idf(passage, len(lengths), in_documents), in_documents)
+        in_passages = postings.frequency_within(self.passages)
+        document = np.minimum(postings.document, self.passages - 1)
+        idf = np.repeat(_idf(passage, self.passages, in_passages), postings.document_frequency)
         # The library's own expression, operation by operation: floating point does not forgive another order.
         of_length = K1 * (1 - B + B * length / average_length)
-        self._weights: Floats = np.asarray(idf * (frequency * (K1 + 1) / (frequency + of_length[postings.document])), np.float64)
+        frequency = postings.frequency
+        weights = idf * (frequency * (K1 + 1) / (frequency + of_length[document]))
+        #: Of each match, what it adds to its query's score for its passage.
+        self.weights: Floats = weights if postings.documents == self.passages else weights * (postings.document < self.passages)
 
     @classmethod
     def of(cls, passages: Sequence[Sequence[str]], queries: Queries) -> "Index":
@@ -64,7 +69,7 @@ class Index:
 
     def scores(self, block: Block) -> Floats:
         """Scores of each query of `block` (row) for each passage (column); not comparable between corpora."""
-        scores: Floats = block.totals(self._weights[None, block.match])[0]
+        scores: Floats = block.totals(self.weights[None, block.match])[0, :, : self.passages]
         return scores
 
 

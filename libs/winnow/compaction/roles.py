@@ -48,12 +48,18 @@ def role_of(message: Message, rules: Rules) -> Role:
 
     Under `published` every environment message is a source, whatever its origin.
     """
-    if message.kind is MessageKind.ACTION:
-        return Role.AGENT
-    if message.kind is MessageKind.USER:
-        return Role.USER
-    if message.kind is MessageKind.NOTICE:
-        return Role.TASK
+    if message.kind is not MessageKind.ENVIRONMENT:
+        return _OF_KIND[message.kind]
     if rules is Rules.PUBLISHED:
         return Role.SOURCE
-    return {Origin.OBSERVATION: Role.SOURCE, Origin.HOST_NOTICE: Role.TASK}.get(origin_of(message, rules), Role.AGENT)
+    return _OF_ORIGIN[origin_of(message, rules)]
+
+
+_OF_KIND = {MessageKind.ACTION: Role.AGENT, MessageKind.USER: Role.USER, MessageKind.NOTICE: Role.TASK}
+_OF_ORIGIN = {
+    Origin.OBSERVATION: Role.SOURCE,
+    Origin.HOST_NOTICE: Role.TASK,
+    Origin.ECHO: Role.AGENT,
+    Origin.SUBAGENT: Role.AGENT,
+    Origin.RECOVERY: Role.AGENT,
+}

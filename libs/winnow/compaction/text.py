@@ -48,7 +48,7 @@ _THOUSANDS: Final = re.compile(r",(?<=[0-9],)(?=[0-9]{3}(?![0-9]))")
 _CAMEL: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 #: Zero-width characters, bidirectional controls, soft hyphen, byte order mark: invisible, so they must not part words.
 _INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]")
-_QUOTES: Final = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "‐": "-", "‑": "-"})  # noqa: RUF001  the look-alikes are the point
+_QUOTES: Final = (("‘", "'"), ("’", "'"), ("“", '"'), ("”", '"'), ("‐", "-"), ("‑", "-"))  # noqa: RUF001  the look-alikes are the point
 #: Mark behind each text of a stream: a control character that is no blank, so that it stands as a word of its own. In texts it is a blank.
 _MARK: Final = "\x01"
 _WORD_BYTES: Final = frozenset((string.ascii_letters + string.digits + "_" + _MARK).encode())
@@ -66,6 +66,10 @@ _WORD: Final = re.compile(
 )
 
 
+#: Distinct symbols that are blanked out one by one.
+_SYMBOLS: Final = 32
+
+
 def normalise(text: str) -> str:
     """Return `text` as it is matched: compatibility forms folded, invisible characters gone, thousands separators removed.
 
@@ -76,7 +80,9 @@ def normalise(text: str) -> str:
             folded = text
         else:
             folded = "".join(unicodedata.normalize("NFKC", text[at : at + _NORMAL_CHARS]) for at in range(0, len(text), _NORMAL_CHARS))
-        text = _INVISIBLE.sub("", folded).translate(_QUOTES)
+        text = _INVISIBLE.sub("", folded)
+        for curly, straight in _QUOTES:  # six scans in C; `translate` looks every character up in a dict
+            text = text.replace(curly, straight)
     return _THOUSANDS.sub("", text) if "," in text else text
 
 
@@ -88,7 +94,19 @@ def strip_marker(entry: str) -> str:
 
 def words(normalised: str) -> list[str]:
     """Return the runs of word characters of a normalised text, in order."""
-    return _ascii_words(normalised.replace(_MARK, " ")) if normalised.isascii() else _WORD.findall(normalised)
+    plain = _plain(normalised)
+    return _ascii_words(plain.replace(_MARK, " ")) if plain.isascii() else _WORD.findall(plain)
+
+
+def _plain(text: str) -> str:
+    """Blank out symbols (dashes, arrows, bullets): most texts that are not ASCII are so only for these, and ASCII is cut faster."""
+    if text.isascii():
+        return text
+    symbols = [char for char in set(text) if char > "\x7f" and not _WORD.match(char)]
+    if len(symbols) <= _SYMBOLS:
+        for char in symbols:
+            text = text.replace(char, " ")
+    return text
 
 
 def _ascii_words(text: str) -> list[str]:
@@ -198,7 +216,7 @@ def stream(normalised: Sequence[str]) -> Stream:
     """
     found: list[str] = []
     run: list[str] = []
-    for text in normalised:
+    for text in map(_plain, normalised):
         if text.isascii():
             run.append(text.replace(_MARK, " ") if _MARK in text else text)
             continue

@@ -106,7 +106,7 @@ def features(
         return [THOUSANDS.sub("", text).lower() for text in texts]
 
     said = {"P": words([task]), "U": words(users), "A": words(actions), "M": words(previous), "E": set().union(*sets)}
-    paired = {"P": pairs([task]), "U": pairs(users), "A": pairs(actions), "M": pairs(previous), "E": pairs(outputs)}
+    paired = {"P": pairs([task]), "U": pairs(users), "A": pairs(actions), "M": pairs(previous)}
     # Passages are normalised one by one; joined again they are the output.
     outputs_low = ["".join(low([passage for at, passage in passages if at == number])) for number in range(len(outputs))]
     lower = {"P": low([task]), "U": low(users), "A": low(actions), "M": low(previous), "E": outputs_low}
@@ -150,13 +150,11 @@ def features(
                 "cov_user": share(said["U"]),
                 "cov_act": share(said["A"]),
                 "bg_prev": sum(pair in paired["M"] for pair in adjacent) / (len(adjacent) or 1),
-                "bg_env": sum(pair in paired["M"] | paired["E"] for pair in adjacent) / (len(adjacent) or 1),
                 "bg_user": sum(pair in paired["U"] for pair in adjacent) / (len(adjacent) or 1),
                 "bg_non": sum(pair in paired["P"] | paired["U"] | paired["A"] for pair in adjacent) / (len(adjacent) or 1),
                 "val2_env": sum(e and not t for e, t in zip(env, told, strict=True)) / count,
                 "val2_orph": sum(not e and not t for e, t in zip(env, told, strict=True)) / count,
                 "val_cooc": max((sum(holds(value, place) for value in values) for place in neighbours), default=0) / count,
-                "values": float(len(values)),
                 "carried": max(alike, default=0.0) > 0.85,
                 "cov_unit_best": max(covers, default=0.0),
                 "obs": float(

@@ -27,16 +27,13 @@ def test_cut_backs_up_to_the_best_separator():
 
 
 @given(st.lists(TEXT, max_size=4))
-def test_chunk_encloses_its_passage(texts):
-    """Every passage lies wholly in its chunk, chunks stay in one output and within their size, and neighbours share them."""
+def test_chunks_are_whole_passages(texts):
+    """Chunks are consecutive passages of one output within their size; every passage lies in one, and no two chunks could be one."""
     passages = [Span(at, start, end) for at, text in enumerate(texts) for start, end in cuts(text, PASSAGE_CHARS)]
-    enclosing = chunks(passages)
-    assert len(enclosing) == len(passages)
-    for passage, chunk in zip(passages, enclosing, strict=True):
-        assert chunk.message == passage.message
-        assert chunk.start <= passage.start
-        assert passage.end <= chunk.end
-        assert chunk.end - chunk.start <= CHUNK_CHARS
-    distinct = list(dict.fromkeys(enclosing))
-    for left, right in pairwise(distinct):
-        assert left.message != right.message or left.end == right.start
+    found = chunks(passages)
+    assert [at for first, end in found for at in range(first, end)] == list(range(len(passages)))
+    for first, end in found:
+        assert len({passage.message for passage in passages[first:end]}) == 1
+        assert passages[end - 1].end - passages[first].start <= CHUNK_CHARS
+    for (first, end), _ in pairwise(found):
+        assert passages[end].message != passages[first].message or passages[end].end - passages[first].start > CHUNK_CHARS
