@@ -1,5 +1,8 @@
 """The HTTP API, put together from its routes."""
 
+import json
+import sys
+
 from fastapi import FastAPI
 
 from services.gateway import openapi, problems, routes_boundaries, routes_originals, routes_reports, routes_status
@@ -16,3 +19,7 @@ def make_api(parts: Parts | None = None) -> FastAPI:
         app.include_router(module.router)
     openapi.describe(app)
     return app
+
+
+if __name__ == "__main__":  # `python -m services.gateway.api > docs/openapi.json`
+    sys.stdout.write(json.dumps(make_api().openapi(), indent=2, ensure_ascii=False, sort_keys=True) + "\n")
