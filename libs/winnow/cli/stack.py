@@ -38,8 +38,13 @@ PARTITIONS = 4
 
 #: Consumers of a broker on this machine. The memory broker answers the first join after half the session time-out: 22 s with the stock
 #: 45 s. Six seconds outlast a machine that is busy starting everything else.
-_LOCAL_BROKER = {"WINNOW_SESSION_TIMEOUT_MS": "6000", "WINNOW_HEARTBEAT_INTERVAL_MS": "1500"}
-_MEMORY_BROKER = {"WINNOW_SESSION_TIMEOUT_MS": "3000", "WINNOW_HEARTBEAT_INTERVAL_MS": "500", "WINNOW_IDEMPOTENCE": "off"}
+_LOCAL_BROKER = {"WINNOW_PARTITIONS": str(PARTITIONS), "WINNOW_SESSION_TIMEOUT_MS": "6000", "WINNOW_HEARTBEAT_INTERVAL_MS": "1500"}
+_MEMORY_BROKER = {
+    "WINNOW_PARTITIONS": str(PARTITIONS),
+    "WINNOW_SESSION_TIMEOUT_MS": "3000",
+    "WINNOW_HEARTBEAT_INTERVAL_MS": "500",
+    "WINNOW_IDEMPOTENCE": "off",
+}
 
 
 class BrokerKind(StrEnum):
@@ -128,7 +133,6 @@ class Stack:
         settings = dict(self._environment)
         settings["WINNOW_DATABASE_URL"] = self._start_postgres()
         settings |= self._start_broker()
-        settings.setdefault("WINNOW_PARTITIONS", str(PARTITIONS))
         self._say("migrating the database")
         from winnow.storage import migrate
 
@@ -244,13 +248,15 @@ class Stack:
         for _ in range(START_TRIES):
             port = self._gateway_port()
             status_port = self._services.port("status-port", None, avoid=[port])
-            environment = {"WINNOW_LOG_FORMAT": "json"} | dict(settings) | {
+            environment = {
+                "WINNOW_LOG_FORMAT": "json",
                 "WINNOW_GATEWAY_HOST": "127.0.0.1",
-                "WINNOW_GATEWAY_PORT": str(port),
                 "WINNOW_STATUS_HOST": "127.0.0.1",
+                **settings,
+                "WINNOW_GATEWAY_PORT": str(port),
                 "WINNOW_STATUS_PORT": str(status_port),
                 "PYTHONUNBUFFERED": "1",
-            }  # fmt: skip
+            }
             if self._services.run(
                 [sys.executable, "-m", "services"],
                 ready=Readiness(status_port),

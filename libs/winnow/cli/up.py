@@ -33,7 +33,9 @@ def up(
         str, typer.Option(help="`mesh`: from a wheel, memory only; `kafka`: Apache Kafka, its log survives, needs Java 17.")
     ] = "mesh",
     ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Data in temporary folders, deleted at the end; no fsync.")] = False,
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the gateway; left out: 8484 if it is free.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, envvar="WINNOW_GATEWAY_PORT", help="Port of the gateway; left out: 8484 if it is free.")
+    ] = None,
 ) -> None:
     """Run PostgreSQL, a Kafka broker and all services on this machine; Ctrl-C stops them.
 

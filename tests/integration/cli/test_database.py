@@ -147,6 +147,16 @@ def test_a_replay_publishes_the_original_bytes_and_headers_once(operate, databas
     assert [one["replays"] for one in lines(operate("dead-letters", "list", "--topic", topic, "--json"))] == [1, 2]
 
 
+def test_what_waits_for_a_service_is_counted(operate, broker, topic_prefix):
+    """`topics lag` names each service with its topic; on fresh topics nothing waits, and without a broker it is exit code 5."""
+    kafka = {"WINNOW_KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap, "WINNOW_TOPIC_PREFIX": f"{topic_prefix}lag.", "WINNOW_PARTITIONS": "1"}
+    operate("topics", "ensure", **kafka)
+    found = {(one["service"], one["topic"]): one["records"] for one in lines(operate("topics", "lag", "--json", **kafka))}
+    assert found["retriever", CANDIDATE.name] == 0
+    assert "retriever" in operate("topics", "lag", **kafka).stdout
+    assert operate("topics", "lag", WINNOW_KAFKA_BOOTSTRAP_SERVERS="127.0.0.1:1").returncode == 5
+
+
 def test_replaying_without_a_broker_changes_nothing(operate, database):
     """A broker that is away is exit code 5, and the letters wait."""
     [letter] = asyncio.run(bury(database.dsn, "away", 1))
