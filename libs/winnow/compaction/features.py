@@ -15,7 +15,7 @@ from winnow.compaction.lookup import Place
 from winnow.compaction.postings import Floats, Ints, Postings, Queries, tally
 from winnow.compaction.retrieval import Hit, Index, top
 from winnow.compaction.roles import Role
-from winnow.compaction.similarity import ratio
+from winnow.compaction.similarity import bounds, ratio
 from winnow.compaction.style import Style
 from winnow.compaction.values import Value
 
@@ -116,19 +116,22 @@ def _pair_shares(streams: Streams, queries: Queries) -> Floats:
 def _carry(corpus: Corpus, cover: Floats, entry_texts: Sequence[str]) -> list[Carry]:
     """Align each entry with the unit of M that it rests on: the most alike of the two that cover it best, else the better one."""
     width = min(CARRY_CANDIDATES, cover.shape[1])
-    width = min(CARRY_CANDIDATES, cover.shape[1])
     best = np.argsort(-cover, axis=1, kind="stable")[:, :width]
-    covers = np.take_along_axis(cover, best, axis=1).tolist()
-    found: list[Carry] = []
-    for candidates, coverage, entry in zip(best.tolist(), covers, entry_texts, strict=True):
-        chosen, covered, alike = (candidates[0], coverage[0], 0.0) if coverage[0] > 0.0 else (None, 0.0, 0.0)
-        for candidate, share in zip(candidates, coverage, strict=True):
-            if share < CARRY_COVERAGE:
-                break
-            like = ratio(entry, corpus.units[candidate].text, max(CARRY_FLOOR, alike))
-            if like > alike:
-                chosen, covered, alike = candidate, share, like
-        found.append(Carry(chosen, covered, alike))
+    covers = np.take_along_axis(cover, best, axis=1)
+    found = [
+        Carry(unit if share > 0.0 else None, share, 0.0) for unit, share in zip(best[:, 0].tolist(), covers[:, 0].tolist(), strict=True)
+    ]
+    rows, ranks = np.nonzero(covers >= CARRY_COVERAGE)
+    if not len(rows):
+        return found
+    units = best[rows, ranks]
+    pairs = zip(rows.tolist(), units.tolist(), covers[rows, ranks].tolist(), strict=True)
+    texts_of = [(row, unit, share, entry_texts[row], corpus.units[unit].text) for row, unit, share in pairs]
+    possible = bounds([pair[3] for pair in texts_of], [pair[4] for pair in texts_of]) > CARRY_FLOOR
+    for (row, unit, share, entry, text), worth in zip(texts_of, possible.tolist(), strict=True):
+        like = ratio(entry, text, max(CARRY_FLOOR, found[row].ratio)) if worth else 0.0
+        if like > found[row].ratio:
+            found[row] = Carry(unit, share, like)
     return found
 
 

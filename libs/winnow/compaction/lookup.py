@@ -19,8 +19,7 @@ from winnow.compaction.values import Value, is_short_number
 MAX_SCANNED: Final = 2_000_000_000
 #: Windows that are kept for all values of all entries together; a value that stands in more of them than its share says little.
 MAX_WINDOWS: Final = 8_000_000
-#: Digits and dots stay, everything else is a blank: so a number that stands alone is found as " 12 " or " 12.", and digits inside longer
-#: numbers cost nothing, whatever the text.
+#: Digits and dots stay, everything else is a blank: what is left are the numbers, whatever the text.
 _ONLY_DIGITS: Final = bytes(code if code in b"0123456789." else 32 for code in range(256))
 
 
@@ -58,9 +57,7 @@ class Lookup:
         self._pieces = corpus.pieces
         distinct = {value.needle: value for of_entry in values for value in of_entry}
         self._cap = max(16, MAX_WINDOWS // max(1, sum(map(len, values))))
-        self._wanted = frozenset(needle for value in distinct.values() for way in value.ways for needle in way if is_short_number(needle))
-        # One byte a character, and a blank before the first.
-        self._digits = b" " + self._pieces.joined.encode("ascii", "replace").translate(_ONLY_DIGITS) + b" " if self._wanted else b""
+        self._numbers = _numbers(corpus, {way for value in distinct.values() for needles in value.ways for way in needles}, self._cap)
         self._facts = _facts(corpus)
         scanned = MAX_SCANNED // (len(self._pieces.joined) + 1)
         #: True where some values were looked up by their tokens, because texts and values together are too many.
@@ -89,8 +86,8 @@ class Lookup:
 
     def _needle(self, needle: str) -> Place:
         """Where one needle stands: the first mention by each role, and every unit and passage."""
-        if needle in self._wanted:
-            return self._number(needle)
+        if needle in self._numbers:
+            return self._gather(self._numbers[needle])
         pieces = self._pieces
         begin, end, onward = pieces.begin, pieces.end, pieces.onward
         find, size, cap = pieces.joined.find, len(needle), self._cap
@@ -111,26 +108,6 @@ class Lookup:
         if hits[-1] < pieces.first_passage and ~hits[-1] < pieces.first_passage and position >= 0:
             return [*hits, bisect_right(pieces.begin, position) - 1]
         return hits
-
-    def _number(self, needle: str) -> Place:
-        """Where a number of at most three digits stands: at digit boundaries only."""
-        pieces, find = self._pieces, self._digits.find
-        hits: set[int] = set()
-        digits = needle.encode("ascii")
-        for alone in (b" " + digits + b" ", b" " + digits + b"."):
-            position = find(alone)
-            found = 0
-            while position >= 0:
-                piece = bisect_right(pieces.begin, position) - 1
-                hits.add(piece)
-                found += 1
-                after = pieces.onward[piece]
-                if found == self._cap:
-                    after = max(after, pieces.sources_at)
-                elif found > 2 * self._cap:
-                    break
-                position = find(alone, after)
-        return self._gather(sorted(hits))
 
     def _gather(self, hits: Sequence[int]) -> Place:
         """A place from the pieces that hold a needle, ascending; one that reaches into the next piece as its complement."""
@@ -167,6 +144,23 @@ class Lookup:
             if kept[role] <= self._cap:
                 hits.append(piece)
         return self._gather(hits)
+
+
+def _numbers(corpus: Corpus, needles: set[str], cap: int) -> dict[str, list[int]]:
+    """Pieces that hold the numbers of at most three digits among `needles`, at digit boundaries; one pass over the texts."""
+    found: dict[str, list[int]] = {needle: [] for needle in needles if is_short_number(needle)}
+    if not found:
+        return found
+    wanted = {needle.encode("ascii"): pieces for needle, pieces in found.items()}
+    pieces = corpus.pieces
+    # One byte a character. A dot is parted from the number before it, so that what stands behind a dot begins with it: "1.5" is "1", ".5".
+    digits = pieces.joined.encode("ascii", "replace").translate(_ONLY_DIGITS)
+    for piece, (begin, end) in enumerate(zip(pieces.begin, pieces.end, strict=True)):
+        limit = 2 * cap if piece >= pieces.first_passage else cap
+        for number in wanted.keys() & set(digits[begin:end].replace(b".", b" .").split()):
+            if len(wanted[number]) < limit:
+                wanted[number].append(piece)
+    return found
 
 
 def _facts(corpus: Corpus) -> list[tuple[Role, int, tuple[int, ...]]]:

@@ -20,6 +20,8 @@ B: Final = 0.75
 EPSILON: Final = 0.25
 #: Passages retrieved for an entry.
 TOP: Final = 3
+#: Up to so many passages a row is sorted; a longer one is searched for its best, one after another.
+_SORTED: Final = 64
 #: Stands for a passage without tokens: the library divides by zero where all passages are empty. No text has it as a token.
 PLACEHOLDER: Final = "\0"
 
@@ -75,13 +77,16 @@ class Index:
 
 def _idf(passage: Callable[[int], Sequence[str]], size: int, document_frequency: Ints) -> Floats:
     """Inverse document frequency by token id as the library has it, negative ones lifted to a share of the average."""
-    counts = document_frequency.tolist()
-    of_count = {count: math.log(size - count + 0.5) - math.log(count + 0.5) for count in set(counts) if count}
-    if any(value < 0 for value in of_count.values()):
+    of_count = np.zeros(size + 1)
+    negative = False
+    for count in set(document_frequency.tolist()) - {0}:
+        of_count[count] = math.log(size - count + 0.5) - math.log(count + 0.5)
+        negative = negative or of_count[count] < 0
+    if negative:
         # The average counts the negative ones too, and is summed in the order of first appearance in the corpus.
-        lifted = EPSILON * _average_idf(passage, size)
-        of_count = {count: lifted if value < 0 else value for count, value in of_count.items()}
-    return np.array([of_count.get(count, 0.0) for count in counts])
+        of_count[of_count < 0] = EPSILON * _average_idf(passage, size)
+    idf: Floats = of_count[document_frequency]
+    return idf
 
 
 def _average_idf(passage: Callable[[int], Sequence[str]], size: int) -> float:
@@ -104,12 +109,15 @@ def top(scores: Floats, limit: int = TOP) -> list[list[Hit]]:
         order = np.argsort(-scores, axis=1, kind="stable")
         ranked = np.take_along_axis(scores, order, axis=1)
         return [list(map(Hit, places, values)) for places, values in zip(order.tolist(), ranked.tolist(), strict=True)]
-    left = scores.copy()
-    every = np.arange(rows)
-    best = np.empty((rows, limit), np.int64)
-    for rank in range(limit):
-        best[:, rank] = left.argmax(axis=1)
-        left[every, best[:, rank]] = -np.inf
+    if passages <= _SORTED:
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :limit]
+    else:
+        left = scores.copy()
+        every = np.arange(rows)
+        best = np.empty((rows, limit), np.int64)
+        for rank in range(limit):
+            best[:, rank] = left.argmax(axis=1)
+            left[every, best[:, rank]] = -np.inf
     values = np.take_along_axis(scores, best, axis=1)
     taken = np.where(values[:, 0] > 0, (values > 0).sum(axis=1), limit)
     return [
