@@ -29,13 +29,13 @@ Read by `winnow` itself, and by the embedded servers.
 
 | variable | default | meaning |
 |---|---|---|
-| `WINNOW_STATE_DIR` | `$XDG_STATE_HOME/winnow`, else `~/.local/state/winnow` | Data of `winnow up`, and where the other commands look for it. |
+| `WINNOW_STATE_DIR` | `$XDG_STATE_HOME/winnow`, else `~/.local/state/winnow` | Data of `winnow up`; other commands find it there. |
 | `WINNOW_CACHE_DIR` | `$XDG_CACHE_HOME/winnow`, else `~/.cache/winnow` | What can be fetched again: Apache Kafka's jars. |
 | `WINNOW_GATEWAY_URL` | that of the running `winnow up` | Gateway of `submit`, `watch`, `show` and `runs`. |
 | `WINNOW_API_KEY` | that of the running `winnow up` | API key for it. |
 | `WINNOW_FLEET` | that of the running `winnow up`, else `default` | Fleet of submitted boundaries; must be the key's. |
-| `WINNOW_DATABASE_URL` | that of the running `winnow up` | Database of the operators' commands; for `up`, replaces the embedded PostgreSQL. |
-| `WINNOW_KAFKA_BOOTSTRAP_SERVERS` | that of the running `winnow up` | Broker of the commands; for `up`, replaces the embedded broker. |
+| `WINNOW_DATABASE_URL` | that of the running `winnow up` | Database of the operators' commands; `up` then starts none. |
+| `WINNOW_KAFKA_BOOTSTRAP_SERVERS` | that of the running `winnow up` | Broker of the commands; `up` then starts none. |
 | `WINNOW_PG_BIN` | the wheel's | Folder of the PostgreSQL programs that the embedded server uses. |
 | `WINNOW_KAFKA_LIBS` | fetched by Maven | Folder of Apache Kafka's jars for `--broker kafka`. |
 | `JAVA_HOME` | `java` on the path | Java 17 or later for `--broker kafka`. |
@@ -60,7 +60,8 @@ def document() -> str:
 
 def _section(title: str, text: str, settings: type[BaseSettings]) -> str:
     """One settings class."""
-    rows = [f"| `WINNOW_{name.upper()}` | {_default(field)} | {_choices(field)}{field.description} |" for name, field in settings.model_fields.items()]
+    fields = settings.model_fields.items()
+    rows = [f"| `WINNOW_{name.upper()}` | {_default(field)} | {_choices(field)}{field.description} |" for name, field in fields]
     return "\n".join([f"## {title}", "", text, "", "| variable | default | meaning |", "|---|---|---|", *rows, ""])
 
 

@@ -34,7 +34,8 @@ def test_the_events_in_the_documents_are_valid(kind, body):
 
 def test_every_topic_stands_on_the_page_of_events():
     """Names, keys and retention of `docs/events.md` are the registry's."""
-    rows = re.findall(r"^\| `(winnow\.[a-z.-]+\.v1)` \| ([\w/ ]+) \| .* \| (\d+) \| [\d,]+ [KM]iB \|$", (ROOT / "docs" / "events.md").read_text(), re.MULTILINE)
+    page = (ROOT / "docs" / "events.md").read_text()
+    rows = re.findall(r"^\| `(winnow\.[a-z.-]+\.v1)` \| ([\w/ ]+) \| .* \| (\d+) \| [\d,]+ [KM]iB \|$", page, re.MULTILINE)
     assert rows == [(t.name, t.key, str(t.retention.days)) for t in topics.TOPICS]
 
 

@@ -14,7 +14,8 @@ from winnow.cli.boundary_lines import BadLine, read_lines
 
 CANDIDATE = "## Decisions\n- Flight `HAT136` costs $152\n- She will probably take it\n"
 LINE = {
-    "id": "run#1", "run": "run", "boundary": 1, "host": "openclaw", "task": "Help customers.", "previous_summary": None, "candidate_summary": CANDIDATE,
+    "id": "run#1", "run": "run", "boundary": 1, "host": "openclaw", "task": "Help customers.",
+    "previous_summary": None, "candidate_summary": CANDIDATE,
     "history": [{"i": 4, "kind": "environment", "tool": "search", "text": '{"flight_number": "HAT136", "price": 152}'}],
     "retained": [], "entries": [{"n": 1, "label": "ignored"}],
 }  # fmt: skip
