@@ -163,7 +163,12 @@ class Bus:
         service, topic = self.telemetry.service, handler.topic.name
         progress = Progress(time.monotonic, busy_limit_s=self.settings.max_poll_interval_ms / 1000)
         metrics = self.telemetry.metrics
-        member = Membership(lambda count: metrics.set("winnow_assigned_partitions", count, service=service, topic=topic))
+
+        def rebalanced(count: int) -> None:
+            metrics.set("winnow_assigned_partitions", count, service=service, topic=topic)
+            consumer.rebalanced()
+
+        member = Membership(rebalanced)
         around = Surroundings(
             settings=self.settings,
             publisher=self.publisher,

@@ -25,8 +25,11 @@ def clean(record: ConsumerRecord) -> ConsumerRecord:
 
 
 async def parse(message: Any, original: Callable[[Any], Awaitable[Any]]) -> Any:  # noqa: ANN401  FastStream's custom parser
-    """Parse cleaned copies, keep the records as they came."""
-    parsed = await original(tuple(clean(record) for record in message))
+    """Let FastStream parse a cleaned copy of the first record, for its own bookkeeping; ours are the records as they came.
+
+    It would decode the headers of all of them, one by one, for nobody.
+    """
+    parsed = await original((clean(message[0]),))
     parsed.raw_message = message
     return parsed
 

@@ -83,6 +83,11 @@ class BatchConsumer(Generic[E]):
         """A partition is paused at an event of a newer major version."""
         return bool(self._too_new)
 
+    def rebalanced(self) -> None:
+        """Partitions may have gone to others; whoever has one with a newer event finds it again."""
+        self._too_new.clear()
+        self._around.telemetry.metrics.set("winnow_schema_too_new", 0, **self._labels)
+
     async def __call__(self, fetched: Fetched) -> None:
         """One fetch: all of it, or `NackMessage`."""
         around = self._around
