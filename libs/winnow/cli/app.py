@@ -17,6 +17,7 @@ from winnow.cli import (
     judge,
     keys,
     parse,
+    readers,
     retention,
     runs,
     show,
@@ -35,7 +36,7 @@ HELP = """Winnow prunes the summary, not the history.
 At every compaction boundary it checks each entry of the summary for a source, removes those that have none, and keeps the originals.
 
 Offline:  parse, judge, asyncapi.  A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs.
-For operators, on the database:  fleet, keys, dead-letters, erase, retention, db, topics.
+For operators, on the database:  fleet, keys, readers, dead-letters, erase, retention, db, topics.
 
 Every setting is an environment variable WINNOW_...; while `winnow up` runs, the other commands find it by themselves.
 
@@ -63,6 +64,7 @@ def build() -> typer.Typer:
     app.command("parse")(parse.parse)
     app.add_typer(fleet.group(), name="fleet")
     app.add_typer(keys.group(), name="keys")
+    app.add_typer(readers.group(), name="readers")
     app.add_typer(dead_letters.group(), name="dead-letters")
     app.command("erase")(erase.erase)
     app.command("retention")(retention.retention)

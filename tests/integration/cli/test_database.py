@@ -5,9 +5,11 @@ import base64
 import json
 from datetime import UTC, datetime
 
+import asyncpg
 import pytest
 from aiokafka import AIOKafkaConsumer
 
+from tests.harness.databases import sql
 from winnow.contracts.topics import CANDIDATE
 from winnow.contracts.vocabulary import Reason
 from winnow.storage import dead_letters, fleets
@@ -75,6 +77,24 @@ def test_a_fleets_mode_and_hold(operate):
     assert lines(operate("fleet", "show", "held", "--json"))[0]["held_since"] is None
     for words in (["show", "nobody"], ["hold", "nobody", "--because", "x"], ["set-mode", "nobody", "shadow"]):
         assert operate("fleet", *words).returncode == 3
+
+
+def test_a_reader_logs_in_with_the_password_that_is_printed_once(operate, database):
+    """`readers create` makes a role that sees the views; its password is nowhere else, and `drop` ends it."""
+    operate("keys", "create", "--fleet", "read")
+    role = f"reader_{database.name}"[:60]
+    [made] = lines(operate("readers", "create", role, "--fleet", "read", "--json"))
+    dsn = database.server.dsn(database.name, role=role, password=made["password"], driver="")
+    assert sql(dsn, "SELECT count(*) AS n FROM boundary_history")[0]["n"] == 0
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        sql(dsn, "SELECT * FROM boundaries")
+    listed = operate("readers", "list", "--json")
+    assert (role, "read") in [(one["role"], one["fleet"]) for one in lines(listed)]
+    assert made["password"] not in listed.stdout
+    assert operate("readers", "create", role, "--fleet", "nobody").returncode == 3
+    assert operate("readers", "create", "postgres", "--fleet", "read").returncode in {1, 4}
+    assert operate("readers", "drop", role).returncode == 0
+    assert operate("readers", "drop", role).returncode == 3
 
 
 def test_the_schema_is_current_and_upgrading_again_changes_nothing(operate, winnow, empty_database):
