@@ -85,6 +85,9 @@ class Database:
                     "TimeZone": "UTC",
                     # Arrays have no statistics, so the planner thinks our batches are huge and would compile them (100 ms a plan).
                     "jit": "off",
+                    # The same statements again and again, on arrays of which a plan can know nothing: planning each anew costs as much as
+                    # running it (13.4 against 7.4 ms of the server's time for one boundary through all stages, alone in its batches).
+                    "plan_cache_mode": "force_generic_plan",
                     "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_MS),
                 },
             },
