@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def retention(
     *,
     history: Annotated[int, typer.Option(min=1, help="Days of boundaries, in whole months; partitions are dropped.")] = 365,
-    outputs: Annotated[int, typer.Option(min=1, help="Days of stored stage answers.")] = 30,
+    outputs: Annotated[int, typer.Option(min=1, help="Days of stored stage answers: what a resubmission is answered with.")] = 365,
     outbox: Annotated[int, typer.Option(min=1, help="Days of events that were sent.")] = 7,
     dead_letters: Annotated[int, typer.Option(min=1, help="Days of dead letters.")] = 90,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
