@@ -5,6 +5,7 @@ import uuid
 from dataclasses import dataclass
 
 from winnow.embedded import BrokerHandle, PostgresServer, ports
+from winnow.embedded.postgres import DEFAULT_DATABASE
 from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.topics import ensure_topics
 from winnow.storage import migrate
@@ -49,6 +50,8 @@ async def prepare(postgres: PostgresServer, broker: BrokerHandle) -> Ground:
     """Make a migrated database and all topics."""
     url = postgres.dsn()
     await asyncio.to_thread(migrate.upgrade, url)
+    # An ephemeral server confirms a commit before it is written, so that SIGKILL takes back what was promised. Not in a test of promises.
+    await asyncio.to_thread(postgres.sql, f"ALTER DATABASE {DEFAULT_DATABASE} SET synchronous_commit = on")
     return await topics(url, broker)
 
 

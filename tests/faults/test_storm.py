@@ -2,6 +2,7 @@
 
 import os
 import random
+from dataclasses import replace
 
 import asyncpg
 import pytest
@@ -57,6 +58,24 @@ async def test_storm(
     connection = await asyncpg.connect(storm_ground.asyncpg_url)
     try:
         found = await verdict.findings(connection, left)
+        assert not found, "\n".join([f"seed {seed}", *found, crew.tails()])
+        await sees_what_is_wrong(connection, left)
     finally:
         await connection.close()
-    assert not found, "\n".join([f"seed {seed}", *found, crew.tails()])
+
+
+async def sees_what_is_wrong(connection: asyncpg.Connection, left: verdict.Aftermath) -> None:
+    """Spoil what is left, one thing at a time: a verdict that finds nothing then says nothing about the storm either."""
+    backwards = replace(left, committed=left.committed[::-1])
+    assert any("runs out of order" in finding for finding in await verdict.findings(connection, backwards))
+    first = replace(left.committed[0], value=left.committed[0].value.replace(b'"late":false', b'"late":true'))
+    changed = replace(left, committed=[first, *left.committed])
+    assert any("differing committed bodies" in finding for finding in await verdict.findings(connection, changed))
+    silent = replace(left, letters=left.letters[:0])
+    assert any("that the topic does not have" in finding for finding in await verdict.findings(connection, silent))
+    await connection.execute("DELETE FROM dead_letters WHERE id = (SELECT min(id) FROM dead_letters)")
+    await connection.execute("DELETE FROM decisions WHERE boundary_id = (SELECT min(boundary_id::text)::uuid FROM boundaries)")
+    await connection.execute("UPDATE boundaries SET parent_boundary_id = NULL")
+    found = await verdict.findings(connection, left)
+    for what in ("without a dead letter", "another number of decisions", "another parent"):
+        assert any(what in finding for finding in found), what
