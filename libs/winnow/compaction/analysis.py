@@ -12,7 +12,7 @@ from winnow.compaction.postings import Queries
 from winnow.compaction.provenance import origin, supports, unsupported, user_is_source
 from winnow.compaction.retrieval import Hit
 from winnow.compaction.segments import Parsed
-from winnow.compaction.style import style_of
+from winnow.compaction.style import styles_of
 from winnow.compaction.values import values_of
 from winnow.contracts.events import Entry, EntryEvidence, Message, Passage, ValueOrigin
 from winnow.contracts.vocabulary import Rules
@@ -69,11 +69,10 @@ def analyse(
     keys = {} if previous is None else {entry.n: entry.key for entry in previous.entries}
     entries: list[Entry] = []
     origins: dict[str, ValueOrigin] = {}  # by the value as written: many entries name the same
-    for entry, text, of_entry, carry, evidence, columns in zip(
-        parsed.entries, entry_texts, values, token.carry, cited, token.rows, strict=True
-    ):
+    columns = zip(parsed.entries, styles_of(entry_texts), values, token.carry, cited, token.rows, strict=True)
+    for entry, style, of_entry, carry, evidence, of_tokens in columns:
         valued = value_features(of_entry, lookup.places)
-        features = row(columns, valued.features, style_of(text))
+        features = row(of_tokens, valued.features, style)
         sources = supports(features, valued, carry, user_is_source=from_users)
         for value in of_entry:
             if value.shown not in origins:

@@ -159,11 +159,11 @@ class Streams:
 def streams(corpus: Corpus, queries: Queries) -> Streams:
     """Look up the entries' tokens and token pairs in every text."""
     ids = ids_of(corpus.stream.tokens, queries.vocabulary)
-    text = np.repeat(np.arange(len(corpus.role)), np.array(corpus.stream.lengths(), np.int64) + 1)  # and the mark behind each
+    text = np.arange(len(corpus.role)).repeat(np.array(corpus.stream.lengths(), np.int64) + 1)  # and the mark behind each
     base = len(queries.vocabulary) + 1
     said = np.zeros((len(Role), base), np.bool_)
     # Only tokens of the entries count from here on: about a third of the span.
-    place = np.flatnonzero(ids)
+    (place,) = ids.nonzero()
     known, text_of = ids[place], text[place]
     role = np.array(corpus.role, np.int64)[text_of]
     said[role, known] = True
@@ -177,7 +177,7 @@ def streams(corpus: Corpus, queries: Queries) -> Streams:
             apart = place[step:] - place[:-step]
             held = (apart <= 2) & (whole[step:] == whole[:-step])  # noqa: PLR2004  distance 1 or 2
             codes = known[:-step][held] * base + known[step:][held]
-            at = np.minimum(np.searchsorted(pairs, codes), len(pairs) - 1)
+            at = np.minimum(pairs.searchsorted(codes), len(pairs) - 1)
             hit = pairs[at] == codes
             paired[role[:-step][held][hit], at[hit]] = True
     return Streams(known, text_of, said, pairs, paired)

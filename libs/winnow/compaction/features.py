@@ -66,7 +66,7 @@ class Token:
 def token_features(corpus: Corpus, streams: Streams, queries: Queries, entry_texts: Sequence[str]) -> Token:
     """Coverage, task subtraction, pairs, retrieval and carry-over of all entries."""
     passages, units, count = len(corpus.passages), len(corpus.units), queries.count
-    held = int(np.searchsorted(streams.text, passages + units))
+    held = int(streams.text.searchsorted(passages + units))
     postings = Postings.of(streams.ids[:held], streams.text[:held], passages + units, len(queries.vocabulary))
     df = postings.frequency_within(passages)
     idf = np.log1p((passages - df + 0.5) / (df + 0.5))
@@ -106,7 +106,7 @@ def _pair_shares(streams: Streams, queries: Queries) -> Floats:
     entry, codes = entry_pairs(queries)
     number = np.bincount(entry, minlength=queries.count).astype(float)
     number[number == 0.0] = 1.0
-    at: Ints = np.searchsorted(streams.pairs, codes)
+    at: Ints = streams.pairs.searchsorted(codes)
     task, user, agent, previous, _ = streams.paired
     masks = np.array([previous, user, task | user | agent], float)
     shares: Floats = tally(entry, masks[:, at], queries.count) / number
@@ -116,12 +116,12 @@ def _pair_shares(streams: Streams, queries: Queries) -> Floats:
 def _carry(corpus: Corpus, cover: Floats, entry_texts: Sequence[str]) -> list[Carry]:
     """Align each entry with the unit of M that it rests on: the most alike of the two that cover it best, else the better one."""
     width = min(CARRY_CANDIDATES, cover.shape[1])
-    best = np.argsort(-cover, axis=1, kind="stable")[:, :width]
-    covers = np.take_along_axis(cover, best, axis=1)
+    best = (-cover).argsort(axis=1, kind="stable")[:, :width]
+    covers = cover[np.arange(len(cover))[:, None], best]
     found = [
         Carry(unit if share > 0.0 else None, share, 0.0) for unit, share in zip(best[:, 0].tolist(), covers[:, 0].tolist(), strict=True)
     ]
-    rows, ranks = np.nonzero(covers >= CARRY_COVERAGE)
+    rows, ranks = (covers >= CARRY_COVERAGE).nonzero()
     if not len(rows):
         return found
     units = best[rows, ranks]

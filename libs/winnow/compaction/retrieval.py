@@ -52,7 +52,7 @@ class Index:
         average_length = int(length.sum()) / len(lengths)
         in_passages = postings.frequency_within(self.passages)
         document = np.minimum(postings.document, self.passages - 1)
-        idf = np.repeat(_idf(passage, self.passages, in_passages), postings.document_frequency)
+        idf = _idf(passage, self.passages, in_passages).repeat(postings.document_frequency)
         # The library's own expression, operation by operation: floating point does not forgive another order.
         of_length = K1 * (1 - B + B * length / average_length)
         frequency = postings.frequency
@@ -65,7 +65,7 @@ class Index:
         """Index token lists, of which there is at least one."""
         lengths = [len(passage) for passage in passages]
         tokens = list(chain.from_iterable(passages))
-        at = np.repeat(np.arange(len(lengths)), lengths)
+        at = np.arange(len(lengths)).repeat(lengths)
         postings = Postings.of(ids_of(tokens, queries.vocabulary), at, len(lengths), len(queries.vocabulary))
         return cls(passages.__getitem__, lengths, postings)
 
@@ -105,22 +105,17 @@ def top(scores: Floats, limit: int = TOP) -> list[list[Hit]]:
     With `limit` passages or fewer all are taken: on a tiny corpus scores are zero or negative and say nothing.
     """
     rows, passages = scores.shape
-    if passages <= limit:
-        order = np.argsort(-scores, axis=1, kind="stable")
-        ranked = np.take_along_axis(scores, order, axis=1)
-        return [list(map(Hit, places, values)) for places, values in zip(order.tolist(), ranked.tolist(), strict=True)]
+    every = np.arange(rows)
     if passages <= _SORTED:
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :limit]
+        best = (-scores).argsort(axis=1, kind="stable")[:, :limit]
     else:
         left = scores.copy()
-        every = np.arange(rows)
         best = np.empty((rows, limit), np.int64)
         for rank in range(limit):
             best[:, rank] = left.argmax(axis=1)
             left[every, best[:, rank]] = -np.inf
-    values = np.take_along_axis(scores, best, axis=1)
-    taken = np.where(values[:, 0] > 0, (values > 0).sum(axis=1), limit)
+    values = scores[every[:, None], best].tolist()
     return [
-        list(map(Hit, places[:count], found[:count]))
-        for places, found, count in zip(best.tolist(), values.tolist(), taken.tolist(), strict=True)
+        [Hit(passage, score) for passage, score in zip(places, found, strict=True) if score > 0 or found[0] <= 0 or passages <= limit]
+        for places, found in zip(best.tolist(), values, strict=True)
     ]

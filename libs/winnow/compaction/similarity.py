@@ -27,7 +27,7 @@ def _counts(compared: Sequence[str]) -> NDArray[np.int64]:
     """Character counts of texts, by bin."""
     cut = [text[:RATIO_CHARS] for text in compared]
     codes = np.frombuffer("".join(cut).encode("utf-32-le", "surrogatepass"), "<u4")
-    row = np.repeat(np.arange(len(cut)) * _BINS, [len(text) for text in cut])
+    row = (np.arange(len(cut)) * _BINS).repeat([len(text) for text in cut])
     return np.bincount(row + codes % _BINS, minlength=len(cut) * _BINS).reshape(len(cut), _BINS)
 
 

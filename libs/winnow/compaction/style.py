@@ -1,5 +1,6 @@
 """How an entry is worded: observation, intent, instruction. Weak signs, read from word lists; English only."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -40,9 +41,14 @@ class Style(NamedTuple):
     length: float
 
 
-def style_of(normalised: str) -> Style:
-    """Read the wording of a normalised entry without its marker."""
-    found = texts.words(normalised[: _WORDS * 16].lower())[:_WORDS]
+def styles_of(normalised: Sequence[str]) -> list[Style]:
+    """Read the wording of normalised entries without their markers."""
+    words = texts.word_lists([text[: _WORDS * 16].lower() for text in normalised])
+    return [_style(text, found[:_WORDS]) for text, found in zip(normalised, words, strict=True)]
+
+
+def _style(normalised: str, found: list[str]) -> Style:
+    """Read the wording of one entry from its words in lower case."""
     distinct = frozenset(found)
     observation = not OBSERVATION.isdisjoint(distinct)
     if not observation and not _PASSIVE.isdisjoint(distinct):

@@ -16,10 +16,10 @@ TEXT_VERSION: Final = "1"
 
 #: Longest run of word characters that is one word; a longer one (base64, minified code) is cut, so that nothing grows with it.
 WORD_CHARS: Final = 256
-#: Words in the shared memo. About 30 MB at the very worst, 10 MB for English and code; emptied when full.
+#: Words in the shared memo: 15 MB for English and code, 60 MB at the very worst; emptied when full.
 _MEMO_WORDS: Final = 65_536
 #: Longest word that the memo keeps: a hostile text of long words must not fill memory.
-_MEMO_CHARS: Final = 32
+_MEMO_CHARS: Final = 64
 #: Slice that is normalised at a time: canonical ordering is quadratic in a run of combining marks.
 _NORMAL_CHARS: Final = 512
 
@@ -165,7 +165,10 @@ class Memo(dict[str, V]):
     __slots__ = ("_compute", "_longest", "_room")
 
     def __init__(self, compute: Callable[[str], V], *, room: int, longest: int) -> None:
-        """Remember `compute` for at most `room` texts of at most `longest` characters: long ones must not fill memory."""
+        """Remember `compute` for at most `room` texts of at most `longest` characters: long ones must not fill memory.
+
+        Outside ASCII the length is a quarter of that: the bigrams of a text take many times its length.
+        """
         super().__init__()
         self._compute = compute
         self._room = room
@@ -174,7 +177,7 @@ class Memo(dict[str, V]):
     def __missing__(self, key: str) -> V:
         """Compute what was not asked lately."""
         found = self._compute(key)
-        if len(key) <= self._longest:
+        if len(key) <= (self._longest if key.isascii() else self._longest // 4):
             if len(self) >= self._room:
                 self.clear()
             self[key] = found
@@ -214,6 +217,18 @@ def stream(normalised: Sequence[str]) -> Stream:
 
     Hundreds of short texts cost as much as one long one: runs of ASCII texts are cut into words together.
     """
+    all_tokens = list(chain.from_iterable(map(_memo().__getitem__, _marked_words(normalised))))
+    return Stream(all_tokens, _marks(all_tokens, len(normalised)))
+
+
+def word_lists(normalised: Sequence[str]) -> list[list[str]]:
+    """The words of each of many normalised texts, cut at once; they are those of `words`."""
+    found = _marked_words(normalised)
+    return [found[begin + 1 : end] for begin, end in pairwise((-1, *_marks(found, len(normalised))))]
+
+
+def _marked_words(normalised: Sequence[str]) -> list[str]:
+    """Words of texts, with a mark behind each text."""
     found: list[str] = []
     run: list[str] = []
     for text in map(_plain, normalised):
@@ -227,13 +242,17 @@ def stream(normalised: Sequence[str]) -> Stream:
         found.append(_MARK)
     if run:
         found.extend(_ascii_words(f" {_MARK} ".join((*run, ""))))
-    all_tokens = list(chain.from_iterable(map(_memo().__getitem__, found)))
-    marks: list[int] = []
+    return found
+
+
+def _marks(items: list[str], count: int) -> list[int]:
+    """Where the marks stand."""
+    found: list[int] = []
     at = -1
-    for _ in normalised:
-        at = all_tokens.index(_MARK, at + 1)
-        marks.append(at)
-    return Stream(all_tokens, marks)
+    for _ in range(count):
+        at = items.index(_MARK, at + 1)
+        found.append(at)
+    return found
 
 
 def one_line(text: str, limit: int) -> str:

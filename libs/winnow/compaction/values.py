@@ -17,7 +17,7 @@ VALUE_CHARS: Final = 200
 SHORT_DIGITS: Final = 3
 #: Pieces of entries between blanks in the shared memo; emptied when full.
 _MEMO_CHUNKS: Final = 32_768
-_MEMO_CHARS: Final = 48
+_MEMO_CHARS: Final = 96
 
 #: Upper-case words that name no thing.
 _NO_VALUES: Final = frozenset({"TODO", "TODOS", "API", "URL", "ID", "OK"})
