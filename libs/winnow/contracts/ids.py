@@ -6,7 +6,7 @@ from uuid import UUID, uuid5
 NAMESPACE = UUID("6f0e0b9a-5f0c-5a3e-9d6e-3d1c7a9f4b21")
 
 
-def boundary_id(fleet: str, run: str, index: object, candidate_sha256: str) -> UUID:
+def boundary_id(fleet: str, run: str, index: int, candidate_sha256: str) -> UUID:
     """UUIDv5 of a boundary whose caller gave no id: the same summary at the same place of the same run is the same boundary."""
     return uuid5(NAMESPACE, "\x1f".join(("boundary", fleet, run, str(index), candidate_sha256)))
 

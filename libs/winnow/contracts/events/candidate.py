@@ -34,6 +34,14 @@ class Messages(Model):
         return self.model_dump_json(exclude_defaults=True).encode()
 
 
+def _whole(value: object) -> int | None:
+    """The number that `index` is read as, so that 2, 2.0 and "2" give one boundary id; None where it will be refused."""
+    try:
+        return int(value) if isinstance(value, int | float | str) else None
+    except (ValueError, OverflowError):
+        return None
+
+
 class Candidate(Event):
     """A compaction boundary: what the agent knew, and the summary that its compressor wrote."""
 
@@ -79,8 +87,9 @@ class Candidate(Event):
         data = dict(data)
         if data.get("candidate_sha256") is None:
             data["candidate_sha256"] = sha256(data["candidate"])
-        if data.get("boundary_id") is None and all(k in data for k in ("fleet", "run", "index")):
-            data["boundary_id"] = ids.boundary_id(str(data["fleet"]), str(data["run"]), data["index"], data["candidate_sha256"])
+        index = _whole(data.get("index"))
+        if data.get("boundary_id") is None and index is not None and "fleet" in data and "run" in data:
+            data["boundary_id"] = ids.boundary_id(str(data["fleet"]), str(data["run"]), index, data["candidate_sha256"])
         return data
 
     @field_validator("candidate", "task", "previous_summary", "custom_instructions")
