@@ -68,7 +68,8 @@ async def sees_what_is_wrong(connection: asyncpg.Connection, left: verdict.After
     """Spoil what is left, one thing at a time: a verdict that finds nothing then says nothing about the storm either."""
     backwards = replace(left, committed=left.committed[::-1])
     assert any("runs out of order" in finding for finding in await verdict.findings(connection, backwards))
-    first = replace(left.committed[0], value=left.committed[0].value.replace(b'"late":false', b'"late":true'))
+    judged = next(record for record in left.committed if b'"outcome":"judged"' in record.value)
+    first = replace(judged, value=judged.value.replace(b'"late":false', b'"late":true'))
     changed = replace(left, committed=[first, *left.committed])
     assert any("differing committed bodies" in finding for finding in await verdict.findings(connection, changed))
     silent = replace(left, letters=left.letters[:0])
