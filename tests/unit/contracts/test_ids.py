@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from winnow.contracts import ids
 from winnow.contracts.events import Candidate, ClaimCheck, Message, Messages, sha256
@@ -121,3 +122,16 @@ def test_the_parts_of_an_id_cannot_be_shifted_into_each_other():
 def test_an_id_of_the_callers_own_is_kept():
     """A caller that names its boundary keeps the name."""
     assert candidate(boundary_id=UUID(int=5)).boundary_id == UUID(int=5)
+
+
+def test_one_boundary_id_however_the_index_is_written():
+    """A producer that writes the index as 2, 2.0 or "2" names the same boundary; an index that is refused names none."""
+
+    def read(index: str) -> Candidate:
+        return Candidate.model_validate_json('{"fleet":"acme","run":"r","candidate":"text","index":' + index + "}")
+
+    written = {read(index).boundary_id for index in ("2", "2.0", '"2"')}
+    assert len(written) == 1
+    for refused in ("null", '"two"', "2.5", "1e400"):
+        with pytest.raises(ValidationError):
+            read(refused)
