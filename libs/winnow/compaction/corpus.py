@@ -91,7 +91,7 @@ def read(task: str, units: list[Unit], messages: Sequence[Message], rules: Rules
     sources = outputs(messages, rules)
     passages = [Span(output.message, start, end) for output in sources for start, end in cuts(output.text, PASSAGE_CHARS)]
     by_message = {output.message: output.text for output in sources}
-    spoken: list[tuple[Role, int, str]] = [(Role.TASK, TASK_ORDER, task)]
+    spoken: list[tuple[Role, int, str]] = []
     for position, message in enumerate(messages):
         role = role_of(message, rules)
         if role is not Role.SOURCE and message.text:
@@ -100,6 +100,10 @@ def read(task: str, units: list[Unit], messages: Sequence[Message], rules: Rules
     normal = [texts.normalise(by_message[span.message][span.start : span.end]) for span in passages]
     normal += [unit.text for unit in units]
     normal += [texts.normalise(text) for _, _, text in spoken]
+    of_task, first_spoken = texts.prepared(task), len(passages) + len(units)
+    lower = [text.lower() for text in normal]
+    lower.insert(first_spoken, of_task.lower)
+    spoken.insert(0, (Role.TASK, TASK_ORDER, task))
     # Whole texts are numbered so that no two share a number: outputs by position, the rest behind them.
     rest = range(len(messages), len(messages) + len(units) + len(spoken))
     return Corpus(
@@ -107,8 +111,8 @@ def read(task: str, units: list[Unit], messages: Sequence[Message], rules: Rules
         outputs=sources,
         passages=passages,
         units=units,
-        pieces=_joined([text.lower() for text in normal], passages, len(units), spoken),
-        stream=texts.stream(normal),
+        pieces=_joined(lower, passages, len(units), spoken),
+        stream=texts.stream(normal).with_text(first_spoken, of_task.tokens),
         role=[Role.SOURCE] * len(passages) + [Role.PREVIOUS] * len(units) + [role for role, _, _ in spoken],
         whole=[span.message for span in passages] + list(rest),
     )
@@ -173,13 +177,15 @@ def streams(corpus: Corpus, queries: Queries) -> Streams:
         whole = np.array(corpus.whole, np.int64)[text_of]
         place = place - text_of  # without the marks: passages of one output follow each other
         # Two known tokens at distance 1 or 2 are neighbours among the known ones, or have one known token between them.
-        for step in (1, 2):
-            apart = place[step:] - place[:-step]
-            held = (apart <= 2) & (whole[step:] == whole[:-step])  # noqa: PLR2004  distance 1 or 2
-            codes = known[:-step][held] * base + known[step:][held]
-            at = np.minimum(pairs.searchsorted(codes), len(pairs) - 1)
-            hit = pairs[at] == codes
-            paired[role[:-step][held][hit], at[hit]] = True
+        number = np.arange(len(place))
+        left = np.concatenate((number[:-1], number[:-2]))
+        right = np.concatenate((number[1:], number[2:]))
+        near = (place[right] - place[left] <= 2) & (whole[right] == whole[left])  # noqa: PLR2004  distance 1 or 2
+        left, right = left[near], right[near]
+        codes = known[left] * base + known[right]
+        at = np.minimum(pairs.searchsorted(codes), len(pairs) - 1)
+        hit = pairs[at] == codes
+        paired[role[left[hit]], at[hit]] = True
     return Streams(known, text_of, said, pairs, paired)
 
 

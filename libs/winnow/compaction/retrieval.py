@@ -105,6 +105,7 @@ def top(scores: Floats, limit: int = TOP) -> list[list[Hit]]:
     With `limit` passages or fewer all are taken: on a tiny corpus scores are zero or negative and say nothing.
     """
     rows, passages = scores.shape
+    tiny, limit = passages <= limit, min(limit, passages)
     every = np.arange(rows)
     if passages <= _SORTED:
         best = (-scores).argsort(axis=1, kind="stable")[:, :limit]
@@ -116,6 +117,6 @@ def top(scores: Floats, limit: int = TOP) -> list[list[Hit]]:
             left[every, best[:, rank]] = -np.inf
     values = scores[every[:, None], best].tolist()
     return [
-        [Hit(passage, score) for passage, score in zip(places, found, strict=True) if score > 0 or found[0] <= 0 or passages <= limit]
+        [Hit(passage, score) for passage, score in zip(places, found, strict=True) if tiny or score > 0 or found[0] <= 0]
         for places, found in zip(best.tolist(), values, strict=True)
     ]

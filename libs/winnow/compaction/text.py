@@ -5,7 +5,7 @@ import string
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import Final, TypeVar
 
@@ -20,6 +20,8 @@ WORD_CHARS: Final = 256
 _MEMO_WORDS: Final = 65_536
 #: Longest word that the memo keeps: a hostile text of long words must not fill memory.
 _MEMO_CHARS: Final = 64
+#: Longest text that is kept prepared.
+_PREPARED_CHARS: Final = 65_536
 #: Slice that is normalised at a time: canonical ordering is quadratic in a run of combining marks.
 _NORMAL_CHARS: Final = 512
 
@@ -207,6 +209,15 @@ class Stream:
         """Tokens of one text."""
         return self.tokens[self.marks[text - 1] + 1 if text else 0 : self.marks[text]]
 
+    def with_text(self, number: int, added: Sequence[str]) -> "Stream":
+        """Return this stream with the tokens of one more text in front of text `number`."""
+        at = self.marks[number - 1] + 1 if number else 0
+        size = len(added) + 1
+        return Stream(
+            [*self.tokens[:at], *added, _MARK, *self.tokens[at:]],
+            [*self.marks[:number], at + size - 1, *(mark + size for mark in self.marks[number:])],
+        )
+
     def lengths(self) -> list[int]:
         """Number of tokens of each text."""
         return [end - begin - 1 for begin, end in pairwise((-1, *self.marks))]
@@ -225,6 +236,31 @@ def word_lists(normalised: Sequence[str]) -> list[list[str]]:
     """The words of each of many normalised texts, cut at once; they are those of `words`."""
     found = _marked_words(normalised)
     return [found[begin + 1 : end] for begin, end in pairwise((-1, *_marks(found, len(normalised))))]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A text as it is matched: in lower case for values, as tokens for the rest."""
+
+    lower: str
+    tokens: tuple[str, ...]
+
+
+def prepared(text: str) -> Prepared:
+    """Prepare a text that comes again: a fleet's task prompt is the same at every boundary, and often longer than what is judged."""
+    return _prepare_again(text) if len(text) <= _PREPARED_CHARS else _prepare(text)
+
+
+def _prepare(text: str) -> Prepared:
+    """Normalise and tokenise."""
+    normal = normalise(text)
+    return Prepared(normal.lower(), tuple(tokens(normal)))
+
+
+@lru_cache(maxsize=32)
+def _prepare_again(text: str) -> Prepared:
+    """Remember the last task prompts of this process: at most 32 of at most 64 KiB, under 30 MB at the very worst."""
+    return _prepare(text)
 
 
 def _marked_words(normalised: Sequence[str]) -> list[str]:

@@ -70,22 +70,8 @@ def is_short_number(needle: str) -> bool:
 def values_of(normalised: str) -> list[Value]:
     """Return the distinct values of a normalised entry without its marker, quoted ones first, at most 32. Linear in the length."""
     found: dict[str, Value] = {}
-    for value in _candidates(normalised):
-        if value.needle not in found:
-            found[value.needle] = value
-            if len(found) == MAX_VALUES:
-                break
-    return list(found.values())
-
-
-def _candidates(normalised: str) -> Iterator[Value]:
-    """Yield the values of an entry in order, repeats included."""
     if "`" in normalised or '"' in normalised or "'" in normalised:
-        quotations = _quotations()
-        for match in _QUOTED.finditer(normalised):
-            quoted = quotations[match[match.lastindex or 0]]
-            if quoted is not None:
-                yield quoted
+        _take_quoted(normalised, found)
     memo = _atoms()
     for line in normalised.split("\n"):
         after_sentence = True
@@ -93,9 +79,23 @@ def _candidates(normalised: str) -> Iterator[Value]:
             atoms, ends_sentence = memo[chunk]
             for value, first_word in atoms:
                 if not (first_word and after_sentence):
-                    yield value
+                    found.setdefault(value.needle, value)
             if ends_sentence is not None:
                 after_sentence = ends_sentence
+            if len(found) >= MAX_VALUES:
+                return list(found.values())[:MAX_VALUES]
+    return list(found.values())
+
+
+def _take_quoted(normalised: str, found: dict[str, Value]) -> None:
+    """Take the strings in quotes and backticks, as many as there is room for."""
+    quotations = _quotations()
+    for match in _QUOTED.finditer(normalised):
+        quoted = quotations[match[match.lastindex or 0]]
+        if quoted is not None:
+            found.setdefault(quoted.needle, quoted)
+            if len(found) >= MAX_VALUES:
+                return
 
 
 def _chunks(line: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """One line that a person can check: why an entry has a source, or why none was found."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from winnow.compaction.text import one_line
 from winnow.contracts.events import Entry, Passage, ValueOrigin
@@ -13,9 +13,9 @@ _VALUE_CHARS = 40
 _NAMED = 3
 
 
-def explain(entry: Entry, verdict: Verdict, passages: Sequence[Passage]) -> tuple[str, tuple[int, ...]]:
-    """The explanation and the pool numbers of the passages that it rests on."""
-    sentence, cited = _of_class(entry, passages)
+def explain(entry: Entry, verdict: Verdict, pool: Mapping[int, Passage]) -> tuple[str, tuple[int, ...]]:
+    """The explanation and the numbers of the passages of `pool` that it rests on."""
+    sentence, cited = _of_class(entry, pool)
     if verdict is Verdict.UNSOURCED and entry.sources:
         sentence = f"too little support: {sentence}"
     elif verdict is Verdict.SOURCED and not entry.sources:
@@ -23,10 +23,10 @@ def explain(entry: Entry, verdict: Verdict, passages: Sequence[Passage]) -> tupl
     return one_line(sentence, LINE_CHARS), cited
 
 
-def _of_class(entry: Entry, passages: Sequence[Passage]) -> tuple[str, tuple[int, ...]]:
+def _of_class(entry: Entry, pool: Mapping[int, Passage]) -> tuple[str, tuple[int, ...]]:
     """What is said of the entry's own class."""
     if entry.provenance is ProvenanceClass.ENVIRONMENT:
-        return _environment(entry, passages)
+        return _environment(entry, pool)
     return _without_passages(entry), ()
 
 
@@ -50,18 +50,16 @@ def _without_passages(entry: Entry) -> str:
     return found
 
 
-def _environment(entry: Entry, passages: Sequence[Passage]) -> tuple[str, tuple[int, ...]]:
+def _environment(entry: Entry, pool: Mapping[int, Passage]) -> tuple[str, tuple[int, ...]]:
     """Values that an output says first, else the passage that its words come from."""
-    by_number = {passage.id: passage for passage in passages}
     values = _first_said(entry, ProvenanceClass.ENVIRONMENT)
     if values:
-        per_message: dict[int | None, list[ValueOrigin]] = {}
-        for value in values:
-            per_message.setdefault(value.message, []).append(value)
-        message, best = max(per_message.items(), key=lambda item: len(item[1]))  # ties: the first
-        cited = tuple(found.passage for found in entry.evidence if by_number[found.passage].message == message)
+        said = [value.message for value in values]
+        message = max(said, key=said.count)  # ties: the first
+        best = [value for value in values if value.message == message]
+        cited = tuple(found.passage for found in entry.evidence if (passage := pool.get(found.passage)) and passage.message == message)
         return f"{_count(len(best))} first seen in output {_place(message, best[0].tool)}: {_names(best)}", cited
-    if entry.evidence and (passage := by_number.get(entry.evidence[0].passage)) is not None:
+    if entry.evidence and (passage := pool.get(entry.evidence[0].passage)) is not None:
         return f"its wording stands in output {_place(passage.message, passage.tool)} and in no other text", (passage.id,)
     return "an output says it", ()
 

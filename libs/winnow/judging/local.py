@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from winnow.contracts.deadline import Deadline
-from winnow.contracts.events import Entry, Evidence, JudgeId, Score
+from winnow.contracts.events import Entry, Evidence, JudgeId, Passage, Score
 from winnow.contracts.vocabulary import Outcome, ProvenanceClass, Reason, Rules, Verdict
 from winnow.judging.calibration import Calibration, shipped
 from winnow.judging.explanation import explain
@@ -52,10 +52,11 @@ def score(evidence: Evidence, calibration: Calibration | None = None) -> tuple[S
     """
     fitted = calibration or shipped()
     usable = evidence.features_version == fitted.features_version and fitted.formula == FORMULA_VERSION
-    return tuple(_score(entry, evidence, fitted, usable=usable) for entry in evidence.entries)
+    pool = {passage.id: passage for passage in evidence.passages}
+    return tuple([_score(entry, evidence, pool, fitted, usable=usable) for entry in evidence.entries])
 
 
-def _score(entry: Entry, evidence: Evidence, fitted: Calibration, *, usable: bool) -> Score:
+def _score(entry: Entry, evidence: Evidence, pool: Mapping[int, Passage], fitted: Calibration, *, usable: bool) -> Score:
     """Score one entry."""
     s = formula(entry.features) if usable else None
     if s is None:
@@ -63,7 +64,7 @@ def _score(entry: Entry, evidence: Evidence, fitted: Calibration, *, usable: boo
         return Score(n=entry.n, verdict=Verdict.UNSCORED, provenance=entry.provenance, explanation=f"not scored: {why}")
     p = fitted.probability(s)
     verdict = _verdict(entry, p, evidence)
-    explanation, passages = explain(entry, verdict, evidence.passages)
+    explanation, passages = explain(entry, verdict, pool)
     return Score(n=entry.n, p=p, score=p, verdict=verdict, provenance=entry.provenance, explanation=explanation, passages=passages)
 
 

@@ -55,7 +55,7 @@ def test_explanation_is_one_short_printable_line(kind, text, tool):
     """Whatever values and tools are called, every class is explained in one printable line of at most 200 characters."""
     values = (value(text, kind, 3, tool), value(text + "x", kind, 3, tool))
     for verdict in (Verdict.SOURCED, Verdict.UNSOURCED):
-        line, _ = explain(entry(provenance=kind, sources=(kind,), values=values), verdict, ())
+        line, _ = explain(entry(provenance=kind, sources=(kind,), values=values), verdict, {})
         assert 0 < len(line) <= LINE_CHARS
         assert line.isprintable()
 

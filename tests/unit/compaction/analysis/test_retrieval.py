@@ -84,7 +84,9 @@ def test_most_frequent_tokens_go_first_where_matches_are_too_many(monkeypatch):
         ([0.1, 0.0, 0.9], [2, 0, 1]),
     ],
 )
-def test_top_passages(row, expected):
+@pytest.mark.parametrize("sorted_up_to", [0, 64], ids=["searched", "sorted"])
+def test_top_passages(row, expected, sorted_up_to, monkeypatch):
     """Best first, ties by position; zero and less only where nothing is above; a tiny corpus is taken whole."""
+    monkeypatch.setattr("winnow.compaction.retrieval._SORTED", sorted_up_to)
     found = top(np.array([row]))
     assert found == [[Hit(at, row[at]) for at in expected]]

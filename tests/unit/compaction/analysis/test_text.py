@@ -82,6 +82,17 @@ def test_stream_is_the_tokens_of_each_text(raw):
     assert stream.lengths() == [len(texts.tokens(text)) for text in normal]
 
 
+@given(st.lists(st.text(alphabet="ab é文", max_size=12), min_size=1, max_size=5), st.data())
+def test_text_can_be_put_into_a_stream(raw, data):
+    """A prepared text in front of another is the stream of all of them, and word lists are the words of each text."""
+    at = data.draw(st.integers(0, len(raw) - 1))
+    prepared = texts.prepared(raw[at])
+    rest = [texts.normalise(text) for number, text in enumerate(raw) if number != at]
+    assert texts.stream(rest).with_text(at, prepared.tokens) == texts.stream([texts.normalise(text) for text in raw])
+    assert prepared.lower == texts.normalise(raw[at]).lower()
+    assert texts.word_lists(rest) == [texts.words(text) for text in rest]
+
+
 @pytest.mark.parametrize(
     ("entry", "bare"),
     [
