@@ -40,6 +40,8 @@ CHECK_TIMEOUT_S = 3.0
 #: Checks in a row that see records which do not arrive. aiokafka's fetcher can stand still after a broker restart without a sign
 #: (aiokafka#1154); it is built anew then.
 STALLED_CHECKS = 3
+#: Records. The embedded broker states the offset of the last record as the end, one less than Kafka; that is no log that began anew.
+END_SLACK = 1
 #: Seconds that a partition stays assigned after its last compaction. A new assignment costs two requests, an idle one 25 a second.
 IDLE_S = 15.0
 
@@ -278,7 +280,7 @@ class Feed:
             ours = self._next.get(partition)
             if ours is None:
                 continue
-            if ends[where] < ours:
+            if ends[where] < ours - END_SLACK:
                 self._next[partition] = (await isolated(consumer.beginning_offsets([where]), CHECK_TIMEOUT_S))[where]
                 log.warning("log_began_anew", extra={"partition": partition})
                 self._assign(consumer)
