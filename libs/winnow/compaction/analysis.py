@@ -116,7 +116,7 @@ def _warnings(*, values_by_tokens: bool, retrieval_capped: bool) -> tuple[str, .
 
 def _pool(corpus: Corpus, hits: list[list[Hit]]) -> tuple[tuple[Passage, ...], list[tuple[EntryEvidence, ...]]]:
     """Widen the retrieved passages to their chunks, pool them once each in order of the span, and cite them by number."""
-    wanted = {hit.passage for of_entry in hits for hit in of_entry}
+    wanted = {passage for of_entry in hits for passage, _ in of_entry}
     outputs = {output.message: output for output in corpus.outputs}
     number: dict[int, int] = {}  # of the chunk that encloses a passage
     pool: list[Passage] = []
@@ -140,7 +140,7 @@ def _pool(corpus: Corpus, hits: list[list[Hit]]) -> tuple[tuple[Passage, ...], l
     cited: list[tuple[EntryEvidence, ...]] = []
     for of_entry in hits:
         best: dict[int, float] = {}
-        for hit in of_entry:
-            best.setdefault(number[hit.passage], hit.score)
-        cited.append(tuple([EntryEvidence(passage=at, rank=rank, bm25=score) for rank, (at, score) in enumerate(best.items(), 1)]))
+        for passage, score in of_entry:
+            best.setdefault(number[passage], score)
+        cited.append(tuple([EntryEvidence(passage=at, rank=rank, bm25=bm25) for rank, (at, bm25) in enumerate(best.items(), 1)]))
     return tuple(pool), cited

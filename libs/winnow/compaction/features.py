@@ -29,6 +29,8 @@ CARRY_CANDIDATES: Final = 2
 CARRY_FLOOR: Final = 0.85
 #: Share of an entry's mass that a unit must cover before characters are compared. On dev no pair above the floor has less.
 CARRY_COVERAGE: Final = 0.5
+#: Up to so many numbers are counted in a loop; a Counter costs more to set up and less a number.
+_COUNTED: Final = 40
 #: Counts of values are capped here.
 _COUNT_CAP: Final = 4
 
@@ -178,7 +180,7 @@ def value_features(values: Sequence[Value], places: dict[str, Place]) -> Valued:
                     orphan_numbers.append(value.needle)
         if held:
             windows.append(held)
-    together = max(Counter(chain.from_iterable(windows)).values()) if len(windows) > 1 else len(windows)
+    together = _most_common(windows) if len(windows) > 1 else len(windows)
     features = (
         two_env / number,
         orphan / number,
@@ -189,6 +191,17 @@ def value_features(values: Sequence[Value], places: dict[str, Place]) -> Valued:
         float(min(lost, _COUNT_CAP)),
     )
     return Valued(features, span_sources, strong_prev, orphan_numbers, known_numbers)
+
+
+def _most_common(sets: Sequence[AbstractSet[int]]) -> int:
+    """In how many of the sets the number stands that stands in most of them."""
+    if sum(map(len, sets)) > _COUNTED:
+        return max(Counter(chain.from_iterable(sets)).values())
+    counts: dict[int, int] = {}
+    for numbers in sets:
+        for number in numbers:
+            counts[number] = counts.get(number, 0) + 1
+    return max(counts.values())
 
 
 def row(token: tuple[float, ...], value: tuple[float, ...], style: Style) -> dict[str, float]:

@@ -88,40 +88,41 @@ class Lookup:
         """Where one needle stands: the first mention by each role, and every unit and passage."""
         if needle in self._numbers:
             return self._gather(self._numbers[needle])
-        pieces = self._pieces
+        pieces, facts = self._pieces, self._facts
         begin, end, onward = pieces.begin, pieces.end, pieces.onward
-        find, size, cap = pieces.joined.find, len(needle), self._cap
-        hits: list[int] = []
+        find, size, room = pieces.joined.find, len(needle), self._cap
+        first: list[int | None] = [None, None, None, None, None]
+        windows: set[int] = set()
         position = find(needle)
         while position >= 0:
             piece = bisect_right(begin, position) - 1
-            hits.append(piece if position + size <= end[piece] else ~piece)
-            if len(hits) >= cap:
-                return self._gather(self._capped(needle, hits))
-            position = find(needle, onward[piece])
-        return self._gather(hits)
-
-    def _capped(self, needle: str, hits: list[int]) -> list[int]:
-        """The hits so far, and where M alone filled them up, the first passage."""
-        pieces = self._pieces
-        position = pieces.joined.find(needle, pieces.sources_at)
-        if hits[-1] < pieces.first_passage and ~hits[-1] < pieces.first_passage and position >= 0:
-            return [*hits, bisect_right(pieces.begin, position) - 1]
-        return hits
-
-    def _gather(self, hits: Sequence[int]) -> Place:
-        """A place from the pieces that hold a needle, ascending; one that reaches into the next piece as its complement."""
-        first: list[int | None] = [None, None, None, None, None]
-        windows: set[int] = set()
-        facts = self._facts
-        for hit in hits:
-            role, order, held = facts[hit] if hit >= 0 else facts[~hit]
+            role, order, held = facts[piece]
             if first[role] is None:
                 first[role] = order
-            if hit < 0:
-                windows.add(held[0])
-            else:
+            if position + size <= end[piece]:
                 windows.update(held)
+            elif held:
+                windows.add(held[0])  # it reaches into the next passage
+            room -= 1
+            if room > 0:
+                position = find(needle, onward[piece])
+            elif piece < pieces.first_passage:
+                # M alone filled the room: the outputs get as much.
+                room = self._cap
+                position = find(needle, max(onward[piece], pieces.sources_at))
+            else:
+                break
+        return Place.of(first, windows)
+
+    def _gather(self, hits: Sequence[int]) -> Place:
+        """A place from the pieces that hold a needle, ascending."""
+        first: list[int | None] = [None, None, None, None, None]
+        windows: set[int] = set()
+        for piece in hits:
+            role, order, held = self._facts[piece]
+            if first[role] is None:
+                first[role] = order
+            windows.update(held)
         return Place.of(first, windows)
 
     def _place_by_tokens(self, value: Value, queries: Queries, everywhere: Postings) -> Place:

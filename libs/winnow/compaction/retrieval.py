@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -26,11 +26,8 @@ _SORTED: Final = 64
 PLACEHOLDER: Final = "\0"
 
 
-class Hit(NamedTuple):
-    """A retrieved passage: a named tuple, for there are three an entry, and a dataclass costs three times as much."""
-
-    passage: int
-    score: float
+#: A retrieved passage and its score.
+Hit = tuple[int, float]
 
 
 class Index:
@@ -115,8 +112,7 @@ def top(scores: Floats, limit: int = TOP) -> list[list[Hit]]:
         for rank in range(limit):
             best[:, rank] = left.argmax(axis=1)
             left[every, best[:, rank]] = -np.inf
-    values = scores[every[:, None], best].tolist()
-    return [
-        [Hit(passage, score) for passage, score in zip(places, found, strict=True) if tiny or score > 0 or found[0] <= 0]
-        for places, found in zip(best.tolist(), values, strict=True)
-    ]
+    values = scores[every[:, None], best]
+    taken = np.where(tiny | (values[:, 0] <= 0), limit, (values > 0).sum(axis=1)).tolist()
+    found = zip(best.tolist(), values.tolist(), taken, strict=True)
+    return [list(zip(places, values_of, strict=True))[:count] for places, values_of, count in found]

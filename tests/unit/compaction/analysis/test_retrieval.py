@@ -11,7 +11,7 @@ from tests.unit.compaction.analysis.boundaries import dev
 from winnow.compaction import text as texts
 from winnow.compaction.passages import PASSAGE_CHARS, cuts, outputs
 from winnow.compaction.postings import Queries
-from winnow.compaction.retrieval import PLACEHOLDER, Hit, Index, top
+from winnow.compaction.retrieval import PLACEHOLDER, Index, top
 from winnow.contracts.vocabulary import Rules
 
 TOKENS = st.lists(st.sampled_from("abcdefgh"), max_size=12)
@@ -89,4 +89,4 @@ def test_top_passages(row, expected, sorted_up_to, monkeypatch):
     """Best first, ties by position; zero and less only where nothing is above; a tiny corpus is taken whole."""
     monkeypatch.setattr("winnow.compaction.retrieval._SORTED", sorted_up_to)
     found = top(np.array([row]))
-    assert found == [[Hit(at, row[at]) for at in expected]]
+    assert found == [[(at, row[at]) for at in expected]]
