@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from tests.harness.data import shared_data
-from tests.unit.compaction.analysis.boundaries import dev
+from tests.unit.compaction.analysis.boundaries import dev, look
 from tests.unit.judging.evidence import of
-from winnow.contracts.vocabulary import Verdict
+from winnow.contracts.vocabulary import MessageKind, Verdict
 from winnow.judging.calibration import shipped
 from winnow.judging.local import formula, score
 
@@ -114,6 +114,44 @@ def test_user_sourced_entries_are_mostly_that(judged):
     print(f"\nuser_sourced {chosen.sum()}: user {judged['user'][chosen].mean():.3f}; found {chosen[only].mean():.3f} of {only.sum()}")  # noqa: T201
     assert judged["user"][chosen].mean() >= 0.75
     assert chosen[only].mean() >= 0.5
+
+
+def kept_without_source(change) -> float:
+    """Share of the entries that rest on outputs alone which are still kept where `change` has taken the outputs away."""
+    boundaries = dev()
+    kept, total = 0, 0
+    for boundary in boundaries:
+        outputs = [message for message in boundary.messages if message.kind is MessageKind.ENVIRONMENT]
+        messages, task = change(boundary, outputs, boundaries)
+        found = look(boundary.parsed, *messages, task=task, previous=boundary.previous)
+        for one, label in zip(score(of(found)), boundary.line["entries"], strict=True):
+            if label["env"] and not label["prev"]:
+                total += 1
+                kept += one.p is not None and one.p >= 0.5
+    assert total > 250
+    return kept / total
+
+
+def moved_into_the_task(boundary, outputs, _):
+    """The outputs' texts stand in P, and no output is left."""
+    rest = [message for message in boundary.messages if message not in outputs]
+    return rest, "\n".join([boundary.line["task"], *(message.text for message in outputs)])
+
+
+def of_another_domain(boundary, outputs, boundaries):
+    """Every output is one of a run of another domain."""
+    donor = next(other for other in boundaries if other.line["domain"] != boundary.line["domain"])
+    strange = [message.text for message in donor.messages if message.kind is MessageKind.ENVIRONMENT]
+    swapped = {message.i: strange[at % len(strange)] for at, message in enumerate(outputs)}
+    return [m.model_copy(update={"text": swapped[m.i]}) if m in outputs else m for m in boundary.messages], boundary.line["task"]
+
+
+@pytest.mark.parametrize(("change", "at_most"), [(moved_into_the_task, 0.10), (of_another_domain, 0.13)])
+def test_entries_lose_their_source_with_the_outputs(change, at_most):
+    """Where the outputs are moved into the task, or swapped for those of another domain, few entries that rested on them are kept."""
+    kept = kept_without_source(change)
+    print(f"\n{change.__name__}: kept {kept:.3f}")  # noqa: T201  shown by pytest -s
+    assert kept <= at_most
 
 
 @pytest.mark.parametrize(
