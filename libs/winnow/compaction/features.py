@@ -24,8 +24,7 @@ FEATURES_VERSION: Final = f"1.{texts.TEXT_VERSION}"
 
 #: Units of M whose characters are compared with an entry: the two that cover most of its tokens.
 CARRY_CANDIDATES: Final = 2
-#: At or below it an entry is not taken over word for word, and `carry` is 0: upper bounds show that for most pairs without the
-#: ratio, which costs a third of a millisecond.
+#: At or below it an entry is not taken over word for word, and `carry` is 0: a bound shows that for most pairs without the ratio.
 CARRY_FLOOR: Final = 0.85
 #: Share of an entry's mass that a unit must cover before characters are compared. On dev no pair above the floor has less.
 CARRY_COVERAGE: Final = 0.5
@@ -131,8 +130,8 @@ def _carry(corpus: Corpus, cover: Floats, entry_texts: Sequence[str]) -> list[Ca
     texts_of = [(row, unit, share, entry_texts[row], corpus.units[unit].text) for row, unit, share in pairs]
     possible = bounds([pair[3] for pair in texts_of], [pair[4] for pair in texts_of]) > CARRY_FLOOR
     for (row, unit, share, entry, text), worth in zip(texts_of, possible.tolist(), strict=True):
-        like = ratio(entry, text, max(CARRY_FLOOR, found[row].ratio)) if worth else 0.0
-        if like > found[row].ratio:
+        like = ratio(entry, text) if worth else 0.0
+        if like > max(CARRY_FLOOR, found[row].ratio):
             found[row] = Carry(unit, share, like)
     return found
 

@@ -76,7 +76,11 @@ def values_of(normalised: str) -> list[Value]:
     for line in normalised.split("\n"):
         after_sentence = True
         for chunk in line.split() if len(line) <= _CHUNK_CHARS else _chunks(line):
-            atoms, ends_sentence = memo[chunk]
+            read = memo[chunk]
+            if read is _PLAIN:
+                after_sentence = False
+                continue
+            atoms, ends_sentence = read
             for value, first_word in atoms:
                 if not (first_word and after_sentence):
                     found.setdefault(value.needle, value)
@@ -130,6 +134,10 @@ def _ways(needle: str) -> tuple[tuple[str, ...], ...]:
 _Chunk = tuple[tuple[tuple[Value, bool], ...], bool | None]
 
 
+#: A chunk without a value that ends no sentence, as most are.
+_PLAIN: Final[_Chunk] = ((), False)
+
+
 @cache
 def _atoms() -> Memo[_Chunk]:
     """Chunks of this process: most chunks of a summary come again."""
@@ -160,7 +168,7 @@ def _read(chunk: str) -> _Chunk:
         value = _value(atom)
         if value is not None:
             atoms.append((value, first_word))
-    return tuple(atoms), ends
+    return (tuple(atoms), ends) if atoms or ends is not False else _PLAIN
 
 
 def _is_value(atom: str) -> bool:

@@ -70,7 +70,7 @@ def _score(entry: Entry, evidence: Evidence, pool: Mapping[int, Passage], fitted
 
 def _verdict(entry: Entry, p: float, evidence: Evidence) -> Verdict:
     """Sourced, unsourced, or said by user turns alone where those do not survive compaction."""
-    if evidence.rules is Rules.WINNOW and not evidence.user_turns_survive and ProvenanceClass.USER in entry.sources:
+    if ProvenanceClass.USER in entry.sources and evidence.rules is Rules.WINNOW and not evidence.user_turns_survive:
         others = {ProvenanceClass.ENVIRONMENT, ProvenanceClass.DERIVED}
         if p >= SOURCED_FROM:
             others.add(ProvenanceClass.PREVIOUS)

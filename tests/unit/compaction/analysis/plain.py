@@ -3,7 +3,6 @@
 What an entry's values are is a list of forms (tested by example); what is computed from them is defined here a second time.
 """
 
-import difflib
 import math
 import re
 from collections.abc import Sequence
@@ -77,6 +76,16 @@ def holds(value: Value, text: str) -> bool:
     return any(all(one(needle) for needle in way) for way in value.ways)
 
 
+def subsequence(left: str, right: str) -> int:
+    """Length of the longest common subsequence, by the table of all prefixes."""
+    row = [0] * (len(right) + 1)
+    for char in left:
+        diagonal = 0
+        for at, other in enumerate(right, 1):
+            diagonal, row[at] = row[at], diagonal + 1 if char == other else max(row[at], row[at - 1])
+    return row[-1]
+
+
 def pairs(texts: Sequence[str]) -> set[tuple[str, str]]:
     """Token pairs at distance 1 and 2."""
     found: set[tuple[str, str]] = set()
@@ -137,7 +146,7 @@ def features(
         covers = [share(set(tokens(unit))) for unit in previous]
         # The two units that cover most of it, the first ones of equals, and at least half.
         near = [at for at in sorted(range(len(previous)), key=lambda at, covers=covers: -covers[at])[:2] if covers[at] >= 0.5]
-        alike = [difflib.SequenceMatcher(None, text, previous[at], autojunk=False).ratio() for at in near]
+        alike = [2 * subsequence(text, previous[at]) / (len(text) + len(previous[at])) for at in near]
         first = text.split(maxsplit=1)[0].strip("`*_:,.()\"'").lower() if text.split() else ""
         found.append(
             {
