@@ -3,7 +3,7 @@
 start: pool -> watch and relay -> web server.   stop: who waits is answered -> web server (running requests end) -> relay -> pool.
 """
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import timedelta
 
 from services.gateway.api import make_api
@@ -17,6 +17,7 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.shell import Shell
 from services.gateway.tasks import Tasks
 from services.gateway.watch import CommitWatch
+from winnow.client.isolation import isolated
 from winnow.contracts import limits
 from winnow.messaging.health import Check
 from winnow.messaging.settings import KafkaSettings
@@ -24,6 +25,9 @@ from winnow.storage.database import Database
 from winnow.storage.service import utc_now
 from winnow.storage.settings import DatabaseSettings
 from winnow.telemetry import Telemetry
+
+#: Seconds that tasks, relay and pool may each take to end, once no request runs any more.
+STOP_S = 3.0
 
 
 class GatewayService:
@@ -77,9 +81,16 @@ class GatewayService:
         """Stop in the order of the module's docstring. May be called twice."""
         self._watch.drain()
         await self._server.stop()
-        await self._tasks.stop()
-        await self._relay.stop()
-        await self._database.close()
+        await self._end("tasks", self._tasks.stop())
+        await self._end("relay", self._relay.stop())
+        await self._end("database", self._database.close())
+
+    async def _end(self, what: str, work: Coroutine[None, None, None]) -> None:
+        """Let a part end, within its time: clients of a broker may hang at their end (aiokafka#659), and leaving them loses nothing."""
+        try:
+            await isolated(work, STOP_S)
+        except Exception as error:  # noqa: BLE001  the parts behind this one must end too
+            self._telemetry.log.warning("background_failed", exc=error, loop=what, error=error)
 
     def checks(self) -> Sequence[Check]:
         """The web server (vital), the database, and that the gateway is not stopping. Not Kafka: the outbox waits for it."""

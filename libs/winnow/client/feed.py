@@ -37,9 +37,9 @@ CHECK_S = 1.0
 CONNECT_S = 15.0
 #: Seconds that such a check may take before the connection counts as broken.
 CHECK_TIMEOUT_S = 3.0
-#: Checks in a row that see records which do not arrive. aiokafka's fetcher can stand still after a broker restart without a sign
+#: Checks in a row that must find a partition wrong. aiokafka's fetcher can stand still after a broker restart without a sign
 #: (aiokafka#1154); it is built anew then.
-STALLED_CHECKS = 3
+DOUBTFUL_CHECKS = 3
 #: Records. The embedded broker states the offset of the last record as the end, one less than Kafka; that is no log that began anew.
 END_SLACK = 1
 #: Seconds that a partition stays assigned after its last compaction. A new assignment costs two requests, an idle one 25 a second.
@@ -235,11 +235,10 @@ class Feed:
         self.built += 1
         await isolated(consumer.start(), CONNECT_S)
         if self._next:
-            await self._check(consumer, moved=set(), stalled={})
             self._assign(consumer)
         self._up.set()
         clock = asyncio.get_running_loop().time
-        checked, moved, stalled = clock(), set[int](), dict[int, int]()
+        checked, moved, doubts = clock(), set[int](), dict[int, int]()
         while self._up.is_set():
             if not self._next:
                 self._work.clear()
@@ -255,7 +254,7 @@ class Feed:
             if clock() - checked >= CHECK_S:
                 self._leave_idle(consumer, clock())
                 if any(self._waiting.values()):
-                    await self._check(consumer, moved, stalled)
+                    await self._check(consumer, moved, doubts)
                 checked, moved = clock(), set()
         msg = "the consumer was found broken"
         raise WinnowError(msg)
@@ -270,8 +269,12 @@ class Feed:
         if idle:
             self._assign(consumer)
 
-    async def _check(self, consumer: Consumer, moved: set[int], stalled: dict[int, int]) -> None:
-        """Compare our positions with the broker's log: it may have begun anew (a memory broker), or our fetcher may stand still."""
+    async def _check(self, consumer: Consumer, moved: set[int], doubts: dict[int, int]) -> None:
+        """Compare our positions with the broker's log: it may have begun anew (a memory broker), or our fetcher may stand still.
+
+        `moved` are the partitions that brought records since the last check: they are well. `doubts` counts the checks in a row at which a
+        partition was not: the embedded broker's idea of the end lags behind what it delivers, so one look proves nothing.
+        """
         wanted = {TopicPartition(self._topic, p): p for p in self._next}
         if not wanted:
             return
@@ -280,15 +283,21 @@ class Feed:
             ours = self._next.get(partition)
             if ours is None:
                 continue
-            if ends[where] < ours - END_SLACK:
-                self._next[partition] = (await isolated(consumer.beginning_offsets([where]), CHECK_TIMEOUT_S))[where]
-                log.warning("log_began_anew", extra={"partition": partition})
-                self._assign(consumer)
-                self._doubt([partition])
-            stalled[partition] = stalled.get(partition, 0) + 1 if ends[where] > ours and partition not in moved else 0
-            if stalled[partition] >= STALLED_CHECKS:
+            behind, ahead = ends[where] > ours, ends[where] < ours - END_SLACK
+            doubts[partition] = doubts.get(partition, 0) + 1 if (behind or ahead) and partition not in moved else 0
+            if behind and doubts[partition] >= DOUBTFUL_CHECKS:
                 msg = f"records of partition {partition} do not arrive"
                 raise WinnowError(msg)
+            if ahead and doubts[partition] >= DOUBTFUL_CHECKS:
+                await self._begin_anew(consumer, where)
+                doubts[partition] = 0
+
+    async def _begin_anew(self, consumer: Consumer, where: TopicPartition) -> None:
+        """Read a log that began anew from its beginning; who waits publishes again."""
+        self._next[where.partition] = (await isolated(consumer.beginning_offsets([where]), CHECK_TIMEOUT_S))[where]
+        log.warning("log_began_anew", extra={"partition": where.partition})
+        self._assign(consumer)
+        self._doubt([where.partition])
 
     def _offer(self, partition: int, record: ConsumerRecord[bytes, bytes]) -> None:
         """Give a record to those who wait for it. A record that cannot be read is somebody else's, or another version's: it is skipped."""
