@@ -8,6 +8,7 @@ from tests.benchmarks import core, figures, messages, pipeline, retrieval
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.progress import say
 from tests.benchmarks.stack import KAFKA, MESH
+from tests.harness.data import REPOSITORY
 
 Measure = Callable[[bool], Iterator[Figure]]
 
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     figures.write(kept)
     print(figures.table(found))
     missed = [f.name for f in found if f.met is False]
-    print(f"\n{figures.machine()}; written to {figures.RESULTS.relative_to(figures.REPOSITORY)}")
+    print(f"\n{figures.machine()}; written to {figures.RESULTS.relative_to(REPOSITORY)}")
     if missed:
         print(f"{len(missed)} of {len([f for f in found if f.goal])} goals missed: {'; '.join(missed)}")
     return 1 if options.gate and missed else 0

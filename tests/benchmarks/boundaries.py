@@ -117,18 +117,19 @@ class Factory:
         mark = hashlib.sha256(f"{self.seed}/{run}/{index}".encode()).hexdigest()[:12]
         history = [dict(m) for m in row["history"]]
         history[-1]["text"] = f"{history[-1]['text']}\nrequest {mark}"
-        return Candidate(
-            fleet=self.fleet,
-            run=run,
-            index=index,
-            host=HOST,
-            mode=self.mode,
-            task=f"{row['task']}\n(request {mark})",
-            history=history,
-            retained=row["retained"],
-            previous_summary=previous,
-            candidate=marked(row["candidate_summary"], mark),
-        )
+        said = {
+            "fleet": self.fleet,
+            "run": run,
+            "index": index,
+            "host": HOST,
+            "mode": self.mode,
+            "task": f"{row['task']}\n(request {mark})",
+            "history": history,
+            "retained": row["retained"],
+            "previous_summary": previous,
+            "candidate": marked(row["candidate_summary"], mark),
+        }
+        return Candidate.model_validate(said)
 
 
 def marked(summary: str, mark: str) -> str:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from statistics import median
 
 from rank_bm25 import BM25Okapi
@@ -126,7 +127,9 @@ def large(span: int, entries: int) -> Candidate:
         bullets += [f"{line} ({number})" for line in sample.candidate.split("\n") if line.startswith("- ")]
     half = entries // 2
     lines = ["## Decisions", *bullets[:half], "", "## Pending user asks", *bullets[half:entries]]
-    return Candidate(fleet="core", run="large", index=1, host="openclaw", task="a task", history=history, candidate="\n".join(lines) + "\n")
+    summary = "\n".join(lines) + "\n"
+    said = {"fleet": "core", "run": "large", "index": 1, "host": "openclaw", "task": "a task", "history": history, "candidate": summary}
+    return Candidate.model_validate(said)
 
 
 def measure(*, quick: bool) -> Iterator[Figure]:
@@ -135,8 +138,8 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     samples = [sample.event for run in Factory.load().runs(15 if quick else 45) for sample in run]
     for event in samples[:5]:
         boundary(event)
-    own = [timed(lambda e=event: boundary(e), 3) for event in samples]
-    plain = [timed(lambda e=event: library(e), 3) for event in samples]
+    own = [timed(partial(boundary, event), 3) for event in samples]
+    plain = [timed(partial(library, event), 3) for event in samples]
     yield against("core, a recorded boundary (baseline: rank-bm25 retrieval alone)", median(own), "ms", median(plain), goal="value <= 6")
     say(f"core: a span of {LARGE_SPAN:,} characters")
     event = large(LARGE_SPAN, LARGE_ENTRIES)
@@ -152,7 +155,7 @@ def _growth(what: str, unit: str, sizes: Sequence[tuple[int, Candidate]]) -> Ite
     """Yield the time at each size beside that at the first; linear is a time that grows no faster than the size."""
     first, base = sizes[0][0], timed(lambda: boundary(sizes[0][1]), 5)
     for size, event in sizes[1:]:
-        value = timed(lambda e=event: boundary(e), 3)
+        value = timed(partial(boundary, event), 3)
         factor = size // first
         # A tenth above the size itself: the clock's own noise.
         goal = f"ratio <= {factor * 1.1:.1f}"

@@ -5,7 +5,7 @@ import pickle
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import asyncpg
 
@@ -13,18 +13,29 @@ from tests.benchmarks import loop
 from tests.benchmarks.boundaries import Factory, Sample
 from tests.benchmarks.figures import Figure, against
 from tests.benchmarks.progress import say
-from tests.benchmarks.stack import KAFKA, Ground, Stack, stack
-from tests.benchmarks.traffic import Traffic, percentile
+from tests.benchmarks.stack import Ground, Stack, stack
+from tests.benchmarks.traffic import Traffic, first_bodies, percentile
 from tests.benchmarks.watch import Watch
 from tests.harness.processes import Program
+from winnow.contracts.topics import COMMITTED, EVIDENCE, SCORES
+
+#: Processes, each with the services that it runs; none named: all of them.
+Layout = tuple[tuple[str, ...], ...]
 
 #: Boundaries on the way at full speed: four batches a stage. Deeper queues change the latency, not the rate.
 WINDOW = 400
 #: Boundaries a second of the latency figures.
 RATE = 10.0
-SERVICES = ("retriever", "judge", "pruner", "drift_monitor")
 #: Seconds that a group may take to form and the first boundaries to pass.
 READY_S = 120.0
+#: Share of the services' memory that a thousand boundaries may add, once warm, and count as flat: below it is the noise of the allocator.
+FLAT = 0.005
+#: Bodies of each stage that the raw loop passes on.
+BODIES = 200
+
+#: Everything in one process, as `winnow up` runs it; and a process a service, as production does.
+ONE_PROCESS: Layout = ((),)
+PROCESS_EACH: Layout = (("retriever",), ("judge",), ("pruner",), ("drift_monitor", "gateway"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,25 +44,27 @@ class Size:
 
     warm_up: int
     full_speed: int
+    #: Through the second layout.
+    second: int
     at_rate: int
 
 
-FULL = Size(warm_up=300, full_speed=5_000, at_rate=200)
-QUICK = Size(warm_up=60, full_speed=600, at_rate=60)
+FULL = Size(warm_up=400, full_speed=5_000, second=1_500, at_rate=200)
+QUICK = Size(warm_up=100, full_speed=600, second=300, at_rate=60)
 
 
 def measure(kind: str, size: Size) -> Iterator[Figure]:
-    """Measure the pipeline and the raw loop on one broker, each alone on the machine."""
+    """Measure the pipeline in both layouts and the raw loop, each alone on one broker."""
     with stack(kind) as servers:
-        ground = servers.ground()
-        program = servers.services(ground, *SERVICES)
-        roles = {"services": [program.pid], "broker": [servers.broker_pid], "PostgreSQL": [servers.postgres.pid]}
-        run = asyncio.run(_pipeline(ground, size, program, roles, kind))
-        program.stop()
+        one = _pipeline(servers, ONE_PROCESS, size, "one process")
         say(f"{kind}: raw loop")
-        raw_ground = servers.ground()
-        raw = asyncio.run(_loop(servers, raw_ground, size, run.bodies))
-    yield from _figures(kind, size, run, raw)
+        raw = _loop(servers, size, one.bodies)
+        each = _pipeline(servers, PROCESS_EACH, replace(size, full_speed=size.second), "a process a service")
+    yield from _figures(kind, size, one, raw)
+    name = f"pipeline, {kind}: rate, a process a service"
+    yield against(name, each.per_second, "boundaries/s", raw.per_second)
+    median, base = percentile(each.latencies, 0.5), percentile(raw.latencies, 0.5)
+    yield against(f"pipeline, {kind}: median latency at 10/s, a process a service", median, "ms", base)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +85,7 @@ def _figures(kind: str, size: Size, run: Run, raw: Run) -> Iterator[Figure]:
     yield against(f"{name}: median latency at 10/s", median, "ms", percentile(raw.latencies, 0.5), goal="ratio <= 3")
     yield against(f"{name}: p99 latency at 10/s", p99, "ms", percentile(raw.latencies, 0.99), goal="ratio <= 8")
     services = run.watch.last("services")
-    # Flat: what the second half of the run adds would take a million boundaries to double the memory.
-    goal = f"value <= {services / 1000:.2f}" if size is FULL else None
+    goal = f"value <= {services * FLAT:.2f}" if size is FULL else None
     yield Figure(name=f"{name}: services' memory growth, second half", value=run.watch.slope("services"), unit="MiB/1,000", goal=goal)
     yield Figure(name=f"{name}: services' memory", value=services, unit="MiB", baseline=raw.watch.last("services"), ratio=None)
     yield Figure(name=f"{name}: broker's memory", value=run.watch.last("broker"), unit="MiB", baseline=raw.watch.last("broker"), ratio=None)
@@ -85,20 +97,37 @@ def _figures(kind: str, size: Size, run: Run, raw: Run) -> Iterator[Figure]:
         )
 
 
-async def _pipeline(ground: Ground, size: Size, program: Program, roles: dict[str, list[int]], kind: str) -> Run:
-    """Measure the services."""
-    factory = Factory.load(fleet="bench")
+def _pipeline(servers: Stack, layout: Layout, size: Size, label: str) -> Run:
+    """Measure the services in one layout."""
+    ground = servers.ground()
+    programs = [servers.services(ground, *names) for names in layout]
+    try:
+        return asyncio.run(_through_services(servers, ground, programs, size, f"{servers.kind}, {label}"))
+    finally:
+        for program in programs:
+            program.terminate()
+        for program in programs:
+            program.stop()
+
+
+async def _through_services(servers: Stack, ground: Ground, programs: Sequence[Program], size: Size, label: str) -> Run:
+    """Send boundaries through services that run, and look at what came of them."""
     total = size.warm_up + size.full_speed + size.at_rate
-    samples = [sample for run in factory.runs(total) for sample in run]
-    async with Traffic(ground.settings, alive=lambda: program.alive) as traffic:
-        per_second, latencies, watch = await _load(traffic, samples, size, roles, f"{kind}: pipeline")
+    samples = [sample for run in Factory.load(fleet="bench").runs(total) for sample in run]
+    async with Traffic(ground.settings, alive=lambda: all(p.alive for p in programs)) as traffic:
+        per_second, latencies, watch = await _load(traffic, samples, size, _roles(servers, programs), label)
     connection = await asyncpg.connect(ground.asyncpg_url)
     try:
         await _complete(connection, len(samples))
-        bodies = [await _bodies(connection, stage) for stage in ("evidence", "scores", "committed")]
     finally:
         await connection.close()
+    bodies = [await first_bodies(ground.settings, topic, BODIES) for topic in (EVIDENCE, SCORES, COMMITTED)]
     return Run(per_second=per_second, latencies=latencies, bodies=bodies, watch=watch)
+
+
+def _roles(servers: Stack, programs: Sequence[Program]) -> dict[str, list[int]]:
+    """Who is watched."""
+    return {"services": [p.pid for p in programs], "broker": [servers.broker_pid], "PostgreSQL": [servers.postgres.pid]}
 
 
 async def _complete(connection: asyncpg.Connection, expected: int) -> None:
@@ -111,26 +140,26 @@ async def _complete(connection: asyncpg.Connection, expected: int) -> None:
         raise AssertionError(text)
 
 
-async def _bodies(connection: asyncpg.Connection, stage: str) -> list[bytes]:
-    """Return stored outputs of a stage."""
-    rows = await connection.fetch("SELECT body FROM stage_outputs WHERE stage = $1 ORDER BY created_at, boundary_id LIMIT 200", stage)
-    return [bytes(row["body"]) for row in rows]
-
-
-async def _loop(servers: Stack, ground: Ground, size: Size, bodies: Sequence[Sequence[bytes]]) -> Run:
+def _loop(servers: Stack, size: Size, bodies: Sequence[Sequence[bytes]]) -> Run:
     """Measure the raw loop, with the same candidates."""
-    await loop.prepare(ground.settings, ground.asyncpg_url)
-    factory = Factory.load(fleet="bench")
-    samples = [sample for run in factory.runs(size.warm_up + size.full_speed + size.at_rate) for sample in run]
+    ground = servers.ground()
     with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
         pickle.dump(bodies, file)
         file.flush()
+        asyncio.run(loop.prepare(ground.settings, ground.asyncpg_url))
         program = servers.command(ground, ["-m", "tests.benchmarks.loop", file.name], "loop")
-        roles = {"services": [program.pid], "broker": [servers.broker_pid], "PostgreSQL": [servers.postgres.pid]}
-        ends = {"source": loop.TOPICS[0], "target": loop.TOPICS[-1]}
-        async with Traffic(ground.settings, alive=lambda: program.alive, answer=lambda s: s.candidate_id, **ends) as traffic:
-            per_second, latencies, watch = await _load(traffic, samples, size, roles, f"{servers.kind}: raw loop")
-        await asyncio.to_thread(program.stop)
+        try:
+            return asyncio.run(_through_loop(servers, ground, program, size))
+        finally:
+            program.stop()
+
+
+async def _through_loop(servers: Stack, ground: Ground, program: Program, size: Size) -> Run:
+    """Send candidates through the loop that runs."""
+    samples = [sample for run in Factory.load(fleet="bench").runs(size.warm_up + size.full_speed + size.at_rate) for sample in run]
+    ends = {"source": loop.TOPICS[0], "target": loop.TOPICS[-1]}
+    async with Traffic(ground.settings, alive=lambda: program.alive, answer=lambda s: s.candidate_id, **ends) as traffic:
+        per_second, latencies, watch = await _load(traffic, samples, size, _roles(servers, [program]), f"{servers.kind}, raw loop")
     return Run(per_second=per_second, latencies=latencies, bodies=[], watch=watch)
 
 
@@ -167,6 +196,3 @@ def kafka_is_missing() -> str | None:
     from winnow.embedded import distribution
 
     return distribution.why_missing()
-
-
-__all__ = ["FULL", "KAFKA", "QUICK", "Size", "kafka_is_missing", "measure"]

@@ -12,7 +12,7 @@ from typing import Self
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from tests.benchmarks.boundaries import Sample
-from winnow.contracts.topics import CANDIDATE, COMMITTED
+from winnow.contracts.topics import CANDIDATE, COMMITTED, Topic
 from winnow.messaging.broker import consumer_options, producer_options
 from winnow.messaging.settings import KafkaSettings
 
@@ -148,3 +148,25 @@ class Traffic:
 def percentile(ascending: Sequence[float], share: float) -> float:
     """Return the smallest value that at least `share` of all do not exceed."""
     return ascending[max(0, math.ceil(share * len(ascending)) - 1)]
+
+
+async def first_bodies(settings: KafkaSettings, topic: Topic, most: int) -> list[bytes]:
+    """Return some of the bodies that stand on a topic, as they travelled."""
+    consumer = AIOKafkaConsumer(
+        **settings.client_options(),
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=topic.max_record_bytes,
+    )
+    await consumer.start()
+    try:
+        consumer.assign([TopicPartition(settings.topic_name(topic.name), p) for p in range(settings.partitions)])
+        found: list[bytes] = []
+        while len(found) < most:
+            batch = await consumer.getmany(timeout_ms=5_000)
+            if not batch:
+                break
+            found += [bytes(record.value) for records in batch.values() for record in records]
+        return found[:most]
+    finally:
+        await consumer.stop()

@@ -8,7 +8,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from services.__main__ import builder
 from winnow.messaging.publisher import Publisher
@@ -18,7 +19,7 @@ from winnow.messaging.settings import KafkaSettings
 from winnow.storage.settings import DatabaseSettings
 from winnow.telemetry import Telemetry
 
-Send = Callable[[Publisher, Sequence[Outgoing]], Awaitable[None]]
+Send = Callable[[Publisher, Sequence[Outgoing]], Coroutine[Any, Any, None]]
 
 
 def pulling_the_plug(send: Send, moment: str) -> Send:
@@ -34,7 +35,7 @@ def pulling_the_plug(send: Send, moment: str) -> Send:
 
 def main(name: str, moment: str) -> int:
     """Run the stage until it kills itself."""
-    Publisher.send = pulling_the_plug(Publisher.send, moment)  # type: ignore[method-assign]  # this process is made to die of it
+    Publisher.send = pulling_the_plug(Publisher.send, moment)  # type: ignore[method-assign, assignment]  # this process is made to die of it
     telemetry = Telemetry.plain(name)
     kafka = KafkaSettings()
 

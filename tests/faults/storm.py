@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import asyncpg
 
@@ -51,10 +52,10 @@ def blows(crew: Crew, postgres: PostgresServer, broker: BrokerHandle, *, kills: 
     names = [name for _ in range(kills) for name in rng.sample(crew.names, len(crew.names))][:kills]
     for number, name in enumerate(names):
         sign = rng.choice([signal.SIGKILL, signal.SIGTERM])
-        planned.append(Blow(at=(number + 0.5) / kills * 0.9, what=f"{sign.name} {name}", strike=lambda n=name, s=sign: crew.strike(n, s)))
+        planned.append(Blow(at=(number + 0.5) / kills * 0.9, what=f"{sign.name} {name}", strike=partial(crew.strike, name, sign)))
     database, kafka = rng.choice([postgres.restart, _again(postgres)]), rng.choice([broker.restart, _again(broker)])
-    planned.append(Blow(at=0.35, what="database restart", strike=lambda: asyncio.to_thread(database)))
-    planned.append(Blow(at=0.65, what="broker restart", strike=lambda: asyncio.to_thread(kafka)))
+    planned.append(Blow(at=0.35, what="database restart", strike=partial(asyncio.to_thread, database)))
+    planned.append(Blow(at=0.65, what="broker restart", strike=partial(asyncio.to_thread, kafka)))
     return sorted(planned, key=lambda blow: blow.at)
 
 
@@ -76,6 +77,10 @@ class Progress:
     committed: int = 0
     #: What is being waited for.
     phase: str = "sending"
+
+    async def reaches(self, committed: float) -> None:
+        """Wait until so many are committed."""
+        await until(lambda: self.committed >= committed)
 
 
 async def rage(
@@ -99,7 +104,7 @@ async def rage(
             progress.phase = "the last blow"
             await striking
             progress.phase = "the last boundary"
-            await until(lambda: progress.committed >= total)
+            await progress.reaches(total)
             await _buried(database_url, len(poison), progress)
             await _acknowledged(settings, progress)
             watching.cancel()
@@ -125,7 +130,7 @@ async def _send(plan: Plan, settings: KafkaSettings, progress: Progress) -> dict
 async def _strike(planned: Sequence[Blow], progress: Progress, total: int, start: float) -> None:
     """Strike each blow when its share is committed."""
     for blow in planned:
-        await until(lambda at=blow.at: progress.committed >= at * total)
+        await progress.reaches(blow.at * total)
         say(f"{time.monotonic() - start:6.1f} s, {progress.committed} committed: {blow.what}")
         await blow.strike()
 
