@@ -1,0 +1,1 @@
+"""The statistics of drift assurance: pure. Nothing here yet; the drift monitor stores what they will be computed from."""
