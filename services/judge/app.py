@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from winnow.judging.local import LocalJudge
-from winnow.judging.port import Judge
-
 from services.judge.handlers import JudgeHandler
 from services.judge.settings import JudgeSettings
+from winnow.judging.local import LocalJudge
+from winnow.judging.port import Judge
 from winnow.messaging.bus import Bus
 from winnow.messaging.settings import KafkaSettings
 from winnow.storage.database import Database

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from winnow.contracts import topics
+from winnow.contracts import events, topics
 from winnow.contracts.asyncapi import document
 
 ROOT = Path(__file__).parents[2]
@@ -53,13 +53,17 @@ def test_the_document_names_retention_and_size_of_each_topic():
 
 
 @pytest.mark.parametrize("topic", [t for t in topics.TOPICS if t.event], ids=lambda t: t.name)
-def test_every_field_is_explained_by_name_or_description(topic):
-    """Each message has a summary and a schema with fields."""
-    doc = document()
-    assert topic.event is not None
-    message = doc["components"]["messages"][topic.event.__name__]
-    assert message["summary"]
-    assert doc["components"]["schemas"][topic.event.__name__]["properties"]
+def test_each_message_has_a_summary(topic):
+    """A reader of the document learns what each message is."""
+    assert document()["components"]["messages"][topic.event.__name__]["summary"]
+
+
+@pytest.mark.parametrize(
+    "model", [m for m in vars(events).values() if isinstance(m, type) and issubclass(m, events.Model)], ids=lambda m: m.__name__
+)
+def test_every_field_is_described(model):
+    """No field of any event, at any depth, leaves a reader to guess."""
+    assert [name for name, field in model.model_fields.items() if not field.description] == []
 
 
 @pytest.mark.parametrize("path", sorted(p for p in GOLDEN.glob("*.json") if p.stem not in {"headers", "messages"}), ids=lambda p: p.stem)

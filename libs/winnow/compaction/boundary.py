@@ -38,7 +38,5 @@ def examine(  # noqa: PLR0913  the parts of a boundary, each by its name
     parsed = parse(candidate, host=host, profile=profile, rules=rules, pins=pins)
     before = parse(previous, host=host, profile=parsed.profile, rules=rules) if previous else None
     survive = PROFILES[parsed.profile].user_turns_survive if user_turns_survive is None else user_turns_survive
-    analysis = analyse(
-        parsed, task=task, previous=before, history=history, retained=retained, user_turns_survive=survive, rules=rules
-    )
+    analysis = analyse(parsed, task=task, previous=before, history=history, retained=retained, user_turns_survive=survive, rules=rules)
     return Examined(parsed=parsed, analysis=analysis, user_turns_survive=survive)

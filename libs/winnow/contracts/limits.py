@@ -3,6 +3,8 @@
 KIB = 1024
 MIB = 1024 * KIB
 
+#: The largest number of a boundary, of a message, of tokens: what the tables' integer columns hold.
+MAX_NUMBER = 2**31 - 1
 #: P, R, M and committed summaries travel inline up to here and by handle above.
 INLINE_TEXT_BYTES = 64 * KIB
 #: Body of a candidate event before compression. Above it the messages go first, as an original, and the event carries a claim check.

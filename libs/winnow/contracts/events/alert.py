@@ -2,18 +2,18 @@
 
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
-from winnow.contracts.events.base import Event, Name
+from winnow.contracts.events.base import Event, Moment, Name
 from winnow.contracts.vocabulary import AlertKind
 
 
 class Alert(Event):
     """Evidence, likely change window, and what was done."""
 
-    alert_id: UUID
-    kind: AlertKind
-    at: AwareDatetime
+    alert_id: UUID = Field(description="A repetition with the same id is the same alert.")
+    kind: AlertKind = Field(description="What happened.")
+    at: Moment = Field(description="When it happened.")
     stream: Name | None = Field(default=None, description="The stream that alarmed.")
     log_evidence: float | None = Field(default=None, description="Natural log of the e-value at the alarm.")
     change_window: tuple[int, int] | None = Field(default=None, description="Sequence numbers between which the change likely lies.")

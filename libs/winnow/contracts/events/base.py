@@ -1,6 +1,7 @@
 """What all events share: frozen models, strict names, and texts that travel inline or by handle."""
 
 import hashlib
+from datetime import UTC, datetime
 from typing import Annotated, Self
 from uuid import UUID
 
@@ -8,6 +9,19 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from winnow.contracts import limits
 
+
+def _on_the_calendar(value: datetime) -> datetime:
+    """Refuse moments that have no year in UTC: they could be neither stored nor compared."""
+    try:
+        value.astimezone(UTC)
+    except OverflowError:
+        msg = "must lie between the years 1 and 9999 in UTC"
+        raise ValueError(msg) from None
+    return value
+
+
+#: A moment with its offset from UTC.
+Moment = Annotated[AwareDatetime, AfterValidator(_on_the_calendar)]
 #: A fleet: one tenant's agents of one kind. Lower case, so that it can be part of a role or metric name.
 Fleet = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 
@@ -95,7 +109,7 @@ class BoundaryRef(Event):
     request_sha256: Sha256 = Field(description="Hash of what was asked; the same id with another hash is a conflict.")
     candidate_sha256: Sha256 = Field(description="Hash of the candidate summary: the bytes judged are the bytes committed.")
     operating_point: int = Field(ge=0, description="The operating point that the retriever stamped on this boundary.")
-    deadline: AwareDatetime | None = Field(default=None, description="After it the agent has gone on with its own candidate.")
+    deadline: Moment | None = Field(default=None, description="After it the agent has gone on with its own candidate.")
 
     @property
     def key(self) -> str:

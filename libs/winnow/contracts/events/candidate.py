@@ -4,17 +4,17 @@ import json
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from winnow.contracts import ids, limits
-from winnow.contracts.events.base import ClaimCheck, Event, Model, Name, Sha256, sha256
+from winnow.contracts.events.base import ClaimCheck, Event, Model, Moment, Name, Sha256, sha256
 from winnow.contracts.vocabulary import MessageKind, Mode, Origin, Rules, Trigger
 
 
 class Message(Model):
     """One message of the span H or of the retained interaction R."""
 
-    i: int = Field(ge=0, description="Number of the message in the run; explanations cite it as `output #i`.")
+    i: int = Field(ge=0, le=limits.MAX_NUMBER, description="Number of the message in the run; explanations cite it as `output #i`.")
     kind: MessageKind = Field(description="Who speaks.")
     text: str = Field(description="What was said; tool calls stand in the action text as `[tool call] name: {arguments}`.")
     origin: Origin = Field(default=Origin.OBSERVATION, description="For environment messages: what the output really is.")
@@ -51,14 +51,14 @@ class Candidate(Event):
     )
     run: Name = Field(description="The agent's session or trajectory; order is kept within a run.")
     agent: Name = Field(default="agent", description="The agent within the fleet.")
-    index: int = Field(ge=1, description="Number of this boundary in the run, from 1.")
-    boundary_at: AwareDatetime | None = Field(default=None, description="When the boundary was reached, by the host's clock.")
+    index: int = Field(ge=1, le=limits.MAX_NUMBER, description="Number of this boundary in the run, from 1.")
+    boundary_at: Moment | None = Field(default=None, description="When the boundary was reached, by the host's clock.")
     host: Name | None = Field(default=None, description="The agent runtime, for example `openclaw`.")
     profile: Name | None = Field(default=None, description="Summary format; left out: the host's, else detected.")
     trigger: Trigger = Field(default=Trigger.THRESHOLD, description="Why the host compacts.")
     mode: Mode = Field(default=Mode.SHADOW, description="The most that may happen; the fleet's operating point may be milder.")
     rules: Rules = Field(default=Rules.WINNOW, description="Which system judges this boundary.")
-    deadline: AwareDatetime | None = Field(default=None, description="After it the agent goes on with its own candidate.")
+    deadline: Moment | None = Field(default=None, description="After it the agent goes on with its own candidate.")
     task: str = Field(default="", description="Task prompt P. Context for the judge, never a source.")
     history: tuple[Message, ...] = Field(default=(), max_length=limits.MAX_MESSAGES, description="The span H that the summary replaces.")
     retained: tuple[Message, ...] = Field(default=(), max_length=limits.MAX_MESSAGES, description="The retained interaction R.")
@@ -72,8 +72,10 @@ class Candidate(Event):
     )
     custom_instructions: str | None = Field(default=None, description="What the user asked of the compressor.")
     compressor: Name | None = Field(default=None, description="The compressor model.")
-    tokens_before: int | None = Field(default=None, description="The host's count of the context before compaction.")
-    tokens_after: int | None = Field(default=None, description="The host's count after it.")
+    tokens_before: int | None = Field(
+        default=None, ge=0, le=limits.MAX_NUMBER, description="The host's count of the context before compaction."
+    )
+    tokens_after: int | None = Field(default=None, ge=0, le=limits.MAX_NUMBER, description="The host's count after it.")
     user_turns_survive: bool | None = Field(
         default=None, description="User turns stay visible after compaction. Left out: the profile's default."
     )

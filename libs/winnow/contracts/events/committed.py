@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
-from winnow.contracts.events.base import BoundaryRef, Handle, JudgeId, Model, Name, Sha256, Text
+from winnow.contracts.events.base import BoundaryRef, Handle, JudgeId, Model, Moment, Name, Sha256, Text
 from winnow.contracts.vocabulary import (
     Decision,
     DecisionReason,
@@ -22,42 +22,42 @@ from winnow.contracts.vocabulary import (
 class EntryDecision(Model):
     """What became of one entry. In shadow and annotate mode `pruned` means: would have been."""
 
-    n: int = Field(ge=1)
-    section: str
-    section_class: SectionClass
+    n: int = Field(ge=1, description="Number of the entry in the candidate, from 1.")
+    section: str = Field(description="Heading it stands under.")
+    section_class: SectionClass = Field(description="What such a section holds in this host's format.")
     span: tuple[int, int] = Field(description="UTF-8 byte offsets [start, end) in the candidate.")
-    decision: Decision
-    reason: DecisionReason
-    score: float | None = None
-    verdict: Verdict
-    provenance: ProvenanceClass
-    root_source: RootSource
-    explanation: str
-    pinned_by: str | None = None
+    decision: Decision = Field(description="Kept, or pruned.")
+    reason: DecisionReason = Field(description="Why.")
+    score: float | None = Field(default=None, description="What was compared with tau; null where there was no usable answer.")
+    verdict: Verdict = Field(description="What the judge said.")
+    provenance: ProvenanceClass = Field(description="Where its information was first said.")
+    root_source: RootSource = Field(description="Where its support entered the run, followed through previous summaries.")
+    explanation: str = Field(description="One line that a person can check.")
+    pinned_by: str | None = Field(default=None, description="`profile` or `host` where the entry must not be pruned.")
 
 
 class Committed(BoundaryRef):
     """The end of a boundary: what the agent may go on with, and why."""
 
-    agent: Name
-    index: int = Field(ge=1)
-    outcome: Outcome
+    agent: Name = Field(description="The agent within the fleet.")
+    index: int = Field(ge=1, description="Number of this boundary in the run, from 1.")
+    outcome: Outcome = Field(description="How the boundary ended.")
     reason: Reason | None = Field(default=None, description="Set for every outcome but judged.")
     mode: Mode = Field(description="The effective mode: the mildest of the event's, the fleet's, and annotate while the fleet is held.")
     held: bool = Field(default=False, description="The fleet was held when this boundary was committed.")
-    held_because: str | None = None
-    rules: Rules
-    profile: Name
+    held_because: str | None = Field(default=None, description="Why it was held.")
+    rules: Rules = Field(description="Which system judged.")
+    profile: Name = Field(description="The summary format that was used to parse; `unknown` where nothing was parsed.")
     tau: float = Field(ge=0, le=1, description="Keep iff score >= tau.")
     judge: JudgeId | None = Field(default=None, description="Null where no judge was asked.")
-    fallback_for: Name | None = None
+    fallback_for: Name | None = Field(default=None, description="The judge that should have answered and did not.")
     summary: Text | None = Field(description="The committed summary; null where the outcome is rejected.")
-    committed_sha256: Sha256 | None
+    committed_sha256: Sha256 | None = Field(description="Hash of the committed summary; null where the outcome is rejected.")
     pruned: int = Field(default=0, ge=0, description="Entries left out of the committed summary.")
-    decisions: tuple[EntryDecision, ...] = ()
+    decisions: tuple[EntryDecision, ...] = Field(default=(), description="One for each entry of the candidate, in order.")
     parent_boundary_id: UUID | None = Field(default=None, description="The boundary whose committed or candidate text M is.")
     candidate_handle: Handle | None = Field(default=None, description="Recovers the candidate.")
     history_handle: Handle | None = Field(default=None, description="Recovers H and R.")
-    committed_at: AwareDatetime
+    committed_at: Moment = Field(description="When it was decided.")
     late: bool = Field(default=False, description="The deadline had passed: the agent went on with its own candidate; apply nothing.")
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = Field(default=(), description="What the parser or retriever had to say.")

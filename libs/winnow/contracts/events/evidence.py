@@ -1,8 +1,8 @@
 """Entries with their pooled evidence, provenance and features: `winnow.boundary.evidence.v1`. Never the whole history."""
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
-from winnow.contracts.events.base import BoundaryRef, Model, Name, Sha256, Text
+from winnow.contracts.events.base import BoundaryRef, Model, Moment, Name, Sha256, Text
 from winnow.contracts.vocabulary import Mode, Origin, ProvenanceClass, Reason, Rules, SectionClass
 
 
@@ -65,12 +65,12 @@ class Entry(Model):
 class Evidence(BoundaryRef):
     """What the judge needs of a boundary."""
 
-    agent: Name
-    index: int = Field(ge=1)
-    boundary_at: AwareDatetime = Field(description="Anchor time; the month partitions follow it.")
-    mode: Mode
-    rules: Rules
-    host: Name | None = None
+    agent: Name = Field(description="The agent within the fleet.")
+    index: int = Field(ge=1, description="Number of this boundary in the run, from 1.")
+    boundary_at: Moment = Field(description="Anchor time; the month partitions follow it.")
+    mode: Mode = Field(description="The mode that the candidate asked for.")
+    rules: Rules = Field(description="Which system judges this boundary.")
+    host: Name | None = Field(default=None, description="The agent runtime.")
     profile: Name = Field(description="The summary format that was used to parse.")
     user_turns_survive: bool = Field(description="Whether user turns stay visible after compaction; false makes them a source.")
     not_a_summary: Reason | None = Field(default=None, description="Why the candidate is no summary; then it has no entries.")
@@ -79,7 +79,7 @@ class Evidence(BoundaryRef):
     retained: Text = Field(description="Retained interaction R as a JSON list of messages.")
     passages: tuple[Passage, ...] = Field(default=(), description="Pooled evidence, in order of the span.")
     entries: tuple[Entry, ...] = Field(default=(), description="All entries of the candidate.")
-    parser_version: Name
-    features_version: Name
+    parser_version: Name = Field(description="Version of the parser that made the entries.")
+    features_version: Name = Field(description="Version of the features; a judge of another version rebuilds them from the originals.")
     messages_sha256: Sha256 = Field(description="Hash of the stored original that holds H and R.")
     warnings: tuple[str, ...] = Field(default=(), description="What the parser or retriever had to say.")

@@ -3,16 +3,16 @@
 from typing import Self
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import Field, model_validator
 
-from winnow.contracts.events.base import Event, Model, Name
+from winnow.contracts.events.base import Event, Model, Moment, Name
 
 
 class Sampled(Model):
     """That a unit was drawn for grading; said before any grading, so that missing grades can be counted."""
 
     probability: float = Field(gt=0, le=1, description="Probability with which the unit was drawn.")
-    at: AwareDatetime
+    at: Moment = Field(description="When it was drawn, by the host's clock.")
 
 
 class Graded(Model):
@@ -21,7 +21,7 @@ class Graded(Model):
     loss: float = Field(le=1, description="Loss in [lo, 1].")
     lo: float = Field(default=0.0, ge=-1, le=0, description="The smallest possible loss of this stream: 0, or -1 for paired differences.")
     grader: Name = Field(description="Who graded: a person, a model with version, a rule.")
-    at: AwareDatetime
+    at: Moment = Field(description="When it was graded, by the grader's clock.")
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
@@ -39,8 +39,8 @@ class Observation(Event):
     stream: Name = Field(description="The stream it belongs to, and the record key.")
     unit: Name = Field(description="The run that is graded.")
     boundary_id: UUID | None = Field(default=None, description="The boundary of the run that it rests on.")
-    sampled: Sampled | None = None
-    graded: Graded | None = None
+    sampled: Sampled | None = Field(default=None, description="The unit was drawn; said before any grading.")
+    graded: Graded | None = Field(default=None, description="The unit was graded.")
 
     @model_validator(mode="after")
     def _something(self) -> Self:

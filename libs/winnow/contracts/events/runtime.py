@@ -3,9 +3,9 @@
 from typing import Self
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import Field, model_validator
 
-from winnow.contracts.events.base import Event, Handle, Name
+from winnow.contracts.events.base import Event, Handle, Moment, Name
 from winnow.contracts.vocabulary import Adopted, RuntimeEventKind
 
 
@@ -13,9 +13,9 @@ class RuntimeEvent(Event):
     """`adopted` is the truth about what an agent used; `bypassed` says that Winnow was not asked or not heard."""
 
     event_id: UUID = Field(description="A repetition with the same id is stored once.")
-    run: Name
-    kind: RuntimeEventKind
-    at: AwareDatetime = Field(description="When it happened, by the host's clock.")
+    run: Name = Field(description="The agent's session or trajectory.")
+    kind: RuntimeEventKind = Field(description="What the runtime did.")
+    at: Moment = Field(description="When it happened, by the host's clock.")
     boundary_id: UUID | None = Field(default=None, description="Required for adopted and bypassed.")
     adopted: Adopted | None = Field(default=None, description="For adopted: which text the agent goes on with.")
     handle: Handle | None = Field(default=None, description="For recovered: what was asked back.")

@@ -12,8 +12,8 @@ class Score(Model):
     n: int = Field(ge=1, description="Entry number.")
     p: float | None = Field(default=None, ge=0, le=1, description="Probability that the entry has a source; null where unscored.")
     score: float | None = Field(default=None, ge=0, le=1, description="p after caps (refutation, orphan values); compared with tau.")
-    verdict: Verdict
-    provenance: ProvenanceClass
+    verdict: Verdict = Field(description="What the judge says of the entry.")
+    provenance: ProvenanceClass = Field(description="Where its information was first said, as the judge used it.")
     explanation: str = Field(description="One line that a person can check.")
     passages: tuple[int, ...] = Field(default=(), description="Pool numbers of the passages that the explanation rests on.")
 
@@ -21,8 +21,8 @@ class Score(Model):
 class Scores(BoundaryRef):
     """The judge's answer for a boundary."""
 
-    judge: JudgeId
+    judge: JudgeId = Field(description="Which judge answered.")
     outcome: Outcome = Field(description="judged, judged_partial, unjudged or not_a_summary.")
     reason: Reason | None = Field(default=None, description="Why the outcome is not plainly judged.")
     fallback_for: Name | None = Field(default=None, description="The judge that should have answered and did not.")
-    scores: tuple[Score, ...] = ()
+    scores: tuple[Score, ...] = Field(default=(), description="One for each entry; empty where there was nothing to judge.")
