@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from winnow.contracts import errors, limits
 from winnow.contracts.deadline import Deadline
-from winnow.contracts.events import Text, sha256
+from winnow.contracts.events import Candidate, Message, Observation, RuntimeEvent, Text, sha256
 
 
 class Clock:
@@ -75,3 +75,42 @@ def test_a_text_is_inline_or_by_handle_and_never_neither_or_both(both):
     """Exactly one of the two forms is given."""
     with pytest.raises(ValidationError, match="exactly one"):
         Text(sha256="0" * 64, size=1, **both)
+
+
+CANDIDATE = {"fleet": "default", "run": "run-17", "index": 1, "candidate": "- one\n"}
+REPORT = {"fleet": "default", "event_id": "7d0b1c52-8f6e-5a9d-b1a4-2f7c6e1d9a30"}
+
+
+@pytest.mark.parametrize("field", ["index", "tokens_before", "tokens_after"])
+def test_a_number_that_no_table_holds_is_refused_by_name(field):
+    """The largest number is taken; one more is told to the producer before anything is stored."""
+    assert getattr(Candidate.model_validate(CANDIDATE | {field: limits.MAX_NUMBER}), field) == limits.MAX_NUMBER
+    with pytest.raises(ValidationError, match=field):
+        Candidate.model_validate(CANDIDATE | {field: limits.MAX_NUMBER + 1})
+
+
+def test_a_message_number_that_no_table_holds_is_refused():
+    """Numbers of messages are stored with the passages."""
+    with pytest.raises(ValidationError, match="less than or equal"):
+        Message.model_validate({"i": limits.MAX_NUMBER + 1, "kind": "environment", "text": "x"})
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+@pytest.mark.parametrize(
+    ("model", "body"),
+    [
+        (Candidate, CANDIDATE | {"deadline": None}),
+        (Candidate, CANDIDATE | {"boundary_at": None}),
+        (RuntimeEvent, REPORT | {"run": "r", "kind": "run_ended", "at": None}),
+        (Observation, REPORT | {"stream": "s", "unit": "u", "sampled": {"probability": 1, "at": None}}),
+        (Observation, REPORT | {"stream": "s", "unit": "u", "graded": {"loss": 0, "grader": "g", "at": None}}),
+    ],
+)
+def test_a_moment_without_a_year_in_utc_is_refused(model, body, moment):
+    """The calendar's ends with an offset that leads beyond them are no moments that could be stored or compared."""
+
+    def filled(value):
+        return {k: filled(v) if isinstance(v, dict) else moment if v is None else v for k, v in value.items()}
+
+    with pytest.raises(ValidationError, match="between the years 1 and 9999"):
+        model.model_validate(filled(body))
