@@ -104,10 +104,10 @@ def _pipeline(servers: Stack, layout: Layout, size: Size, label: str) -> Run:
     try:
         return asyncio.run(_through_services(servers, ground, programs, size, f"{servers.kind}, {label}"))
     finally:
-        for program in programs:
+        for program in programs:  # once: a second signal ends a service at once, with its work undone
             program.terminate()
         for program in programs:
-            program.stop()
+            program.wait()
 
 
 async def _through_services(servers: Stack, ground: Ground, programs: Sequence[Program], size: Size, label: str) -> Run:

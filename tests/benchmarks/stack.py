@@ -110,10 +110,7 @@ def stack(kind: str, *, database: bool = True) -> Iterator[Stack]:
 
 def _quietly(spawner: Spawner) -> None:
     """End the programs; show the output of those that had ended by themselves."""
-    failed = [p for p in spawner.programs if not p.alive and p.returncode not in {0, -signal.SIGTERM}]
-    for program in failed:
-        print(f"--- {program}\n{program.output[-4000:]}", file=sys.stderr)
     for program in spawner.programs:
-        program.terminate()
-    for program in spawner.programs:
+        if not program.alive and program.returncode not in {0, -signal.SIGTERM}:
+            print(f"--- {program}\n{program.output[-4000:]}", file=sys.stderr)
         program.stop()

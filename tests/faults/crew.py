@@ -37,7 +37,8 @@ class Crew:
             self._supervisor.cancel()
         for program in self._programs.values():
             program.terminate()
-        await asyncio.gather(*(asyncio.to_thread(program.stop) for program in self._programs.values()))
+        # No second signal: it ends a service at once, with its work undone.
+        await asyncio.gather(*(asyncio.to_thread(program.wait) for program in self._programs.values()))
 
     def program(self, name: str) -> Program:
         """Return the process of a service."""
