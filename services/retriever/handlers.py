@@ -7,21 +7,22 @@ is *stored* -> acknowledge. The first stored answer wins; a redelivery publishes
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 
 from pydantic import ValidationError
 
+from services.retriever import rejections
+from services.retriever.rejections import Refused
 from winnow.compaction.analysis import FEATURES_VERSION
 from winnow.compaction.boundary import Examined, examine
 from winnow.compaction.parse import PARSER_VERSION
-from winnow.contracts import ids, limits
-from winnow.contracts.envelope import encode
+from winnow.contracts import limits
 from winnow.contracts.errors import Gone, HashMismatch, NotFound
-from winnow.contracts.events import Candidate, ClaimCheck, Committed, Evidence, Messages, Text, sha256
-from winnow.contracts.topics import CANDIDATE, COMMITTED, EVIDENCE, Topic
-from winnow.contracts.vocabulary import Outcome, Reason
-from winnow.messaging.records import Dead, Handled, Outgoing, Received
+from winnow.contracts.events import Candidate, ClaimCheck, Evidence, Messages, Text, sha256
+from winnow.contracts.topics import CANDIDATE, EVIDENCE, Topic
+from winnow.contracts.vocabulary import Reason
+from winnow.messaging.records import Handled, Outgoing, Received
 from winnow.storage import boundaries, fleets, originals, stages
 from winnow.storage.boundaries import Boundary, NewBoundary, Status
 from winnow.storage.database import Database
@@ -48,6 +49,10 @@ class _Work:
         """Fleet and boundary id."""
         return Key(self.received.event.fleet, self.received.event.boundary_id)
 
+    def refused(self, reason: Reason, error: str) -> Refused:
+        """This candidate, not judged."""
+        return Refused(received=self.received, request_sha256=self.request_sha256, reason=reason, error=error)
+
 
 class RetrieverHandler:
     """Consumes candidates."""
@@ -67,21 +72,22 @@ class RetrieverHandler:
 
     async def handle(self, batch: Sequence[Received[Candidate]]) -> Handled:
         """Retrieve for a batch. See the module's docstring for the order."""
-        dead: list[Dead] = []
-        rejected: list[Outgoing] = []
-        works = await self._open(batch, dead)
-        keys = [w.key for w in works]
+        works, refused = await self._open(batch)
+        keys = [Key(r.event.fleet, r.event.boundary_id) for r in batch]
         async with self._database.transaction() as tx:
             known = await boundaries.load(tx, keys)
             answered = await stages.load_outputs(tx, keys, Stage.EVIDENCE)
+        # The claim check of a redelivery may have expired since: what is stored is published all the same.
+        done = {id(r) for r in refused if r.key in answered and known[r.key].request_sha256 == r.request_sha256}
+        again = [outgoing_of(EVIDENCE, answered[r.key], r.received.context) for r in refused if id(r) in done]
+        refused = [r for r in refused if id(r) not in done]
         new = [w for w in works if w.key not in answered and _agrees(w, known.get(w.key))]
         examined = {}
         for work in new:
             try:
                 examined[work.key, work.request_sha256] = await self._examine(work)
             except _TooManyEntries as exc:
-                dead.append(Dead(record=work.received.record, reason=Reason.TOO_LARGE, error=str(exc)))
-                rejected.append(_rejection(work, Reason.TOO_LARGE))
+                refused.append(work.refused(Reason.TOO_LARGE, str(exc)))
         stored = await self._store([w for w in new if (w.key, w.request_sha256) in examined], examined)
         async with self._database.transaction() as tx:
             answers = await stages.load_outputs(tx, keys, Stage.EVIDENCE)
@@ -90,16 +96,20 @@ class RetrieverHandler:
         for work in works:
             request = stored.get(work.key) or (known[work.key].request_sha256 if work.key in known else None)
             if request is not None and request != work.request_sha256:
-                error = "the boundary id was submitted before with other content; use a new id"
-                dead.append(Dead(record=work.received.record, reason=Reason.ID_CONFLICT, error=error))
-                rejected.append(_rejection(work, Reason.ID_CONFLICT))
+                refused.append(work.refused(Reason.ID_CONFLICT, "the boundary id was submitted before with other content; use a new id"))
             elif (answer := answers.get(work.key)) is not None:
                 outgoing.append(outgoing_of(EVIDENCE, answer, work.received.context))
-        return Handled(outgoing=(*outgoing, *rejected), dead=dead)
+        rejected = await rejections.settle(self._database, refused, now=self._clock())
+        return Handled(outgoing=(*again, *outgoing, *rejected), dead=[r.dead for r in refused])
 
-    async def _open(self, batch: Sequence[Received[Candidate]], dead: list[Dead]) -> list[_Work]:
-        """Resolve claim checks; what this fleet does not have becomes a dead letter."""
-        works = []
+    async def _open(self, batch: Sequence[Received[Candidate]]) -> tuple[list[_Work], list[Refused]]:
+        """Resolve claim checks; what this fleet does not have is refused."""
+        works: list[_Work] = []
+        refused: list[Refused] = []
+
+        def refuse(received: Received[Candidate], reason: Reason, error: str) -> None:
+            refused.append(Refused(received=received, request_sha256=received.event.request_sha256(), reason=reason, error=error))
+
         for received in batch:
             event = received.event
             try:
@@ -112,11 +122,11 @@ class RetrieverHandler:
                     content = _claimed(original, event.messages)
                     messages = Messages.model_validate_json(content)
             except (NotFound, Gone):
-                dead.append(Dead(record=received.record, reason=Reason.CLAIM_LOST, error="the claim check names no original of this fleet"))
+                refuse(received, Reason.CLAIM_LOST, "the claim check names no original of this fleet")
             except HashMismatch:
-                dead.append(Dead(record=received.record, reason=Reason.HASH_MISMATCH, error="the claim check's hash is not the original's"))
+                refuse(received, Reason.HASH_MISMATCH, "the claim check's hash is not the original's")
             except ValidationError:
-                dead.append(Dead(record=received.record, reason=Reason.INVALID, error="the claimed original does not hold messages"))
+                refuse(received, Reason.INVALID, "the claimed original does not hold messages")
             else:
                 digest = sha256(content)
                 works.append(
@@ -128,7 +138,7 @@ class RetrieverHandler:
                         request_sha256=event.request_sha256(digest),
                     )
                 )
-        return works
+        return works, refused
 
     async def _examine(self, work: _Work) -> Examined:
         """Run the core, off the event loop where it takes long enough to starve heartbeats."""
@@ -283,37 +293,3 @@ def _retained(work: _Work, history: str) -> Text:
     if len(content) <= limits.INLINE_TEXT_BYTES:
         return Text.of(content.decode())
     return Text(sha256=work.messages_sha256, size=len(work.content), handle=history)
-
-
-def _rejection(work: _Work, reason: Reason) -> Outgoing:
-    """Tell the runtime that this request ends here; the request's hash keeps it apart from the first one's result."""
-    event = work.received.event
-    at = datetime.fromtimestamp(work.received.record.timestamp / 1000, UTC)
-    body = Committed(
-        fleet=event.fleet,
-        run=event.run,
-        agent=event.agent,
-        boundary_id=event.boundary_id,
-        request_sha256=work.request_sha256,
-        candidate_sha256=event.candidate_sha256,
-        operating_point=0,
-        deadline=event.deadline,
-        index=event.index,
-        outcome=Outcome.REJECTED,
-        reason=reason,
-        mode=event.mode,
-        rules=event.rules,
-        profile=event.profile or "unknown",
-        tau=0.0,
-        summary=None,
-        committed_sha256=None,
-        committed_at=at,
-    )
-    return Outgoing(
-        topic=COMMITTED,
-        key=event.key,
-        body=encode(COMMITTED, body),
-        event_id=str(ids.event_id(event.fleet, event.boundary_id, f"rejected/{work.request_sha256}")),
-        time=at,
-        context=work.received.context,
-    )

@@ -97,9 +97,10 @@ COMMITTED = f"""
 WITH {_locked("committed_at")},
 stamped AS (
     UPDATE boundaries b SET committed_at = $4, outcome = v.outcome, reason = v.reason, effective_mode = v.mode, held = v.held,
-        held_because = v.held_because, late = v.late, pruned = v.pruned, tau = v.tau, profile = coalesce(b.profile, v.profile),
+        held_because = v.held_because, late = v.late, pruned = v.pruned,
+        tau = CASE WHEN v.outcome <> 'rejected' THEN v.tau END, profile = coalesce(b.profile, v.profile),
         committed_sha256 = v.committed_sha256, parent_boundary_id = v.parent,
-        operating_point = coalesce(b.operating_point, v.operating_point),
+        operating_point = coalesce(b.operating_point, nullif(v.operating_point, 0)),
         warnings = (SELECT coalesce(array_agg(DISTINCT w), '{{}}') FROM unnest(b.warnings || v.warnings::text[]) AS w)
     FROM locked l JOIN unnest($13::int[], $14::text[], $15::text[], $16::text[], $17::bool[], $18::text[], $19::bool[], $20::int[],
         $21::float8[], $22::text[], $23::text[], $24::uuid[], $25::bigint[], $26::text[])

@@ -4,12 +4,15 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import text as sql
 
 from tests.harness.pipeline import ScriptedJudge, Stages, candidate, output
+from winnow.contracts import limits
 from winnow.contracts.envelope import decode
-from winnow.contracts.events import ClaimCheck, Evidence, sha256
+from winnow.contracts.events import Candidate, ClaimCheck, Committed, Evidence, sha256
 from winnow.contracts.vocabulary import Decision, DecisionReason, Mode, Outcome, Reason, Rules
-from winnow.storage import boundaries, fleets, originals
+from winnow.storage import boundaries, fleets, originals, stuck
+from winnow.storage.boundaries import NewBoundary
 from winnow.storage.database import Database
 from winnow.storage.fleets import Point
 from winnow.storage.keys import Key
@@ -254,7 +257,7 @@ async def test_messages_come_by_claim_check(store: Database) -> None:
 
 @pytest.mark.parametrize("wrong", ["handle", "hash", "fleet"])
 async def test_a_claim_check_that_names_nothing_is_a_dead_letter(store: Database, wrong: str) -> None:
-    """A lost, foreign or wrong claim check costs the one record and says which it was."""
+    """A lost, foreign or wrong claim check costs the one record, says which it was, and its runtime is told at once."""
     fleet, owner = fresh(), fresh()
     stages = Stages(store, AISLE)
     handle, content = originals.new_handle(), b'{"history":[],"retained":[]}'
@@ -269,9 +272,76 @@ async def test_a_claim_check_that_names_nothing_is_a_dead_letter(store: Database
         sha256="0" * 64 if wrong == "hash" else sha256(content),
         size=len(content),
     )
-    handled = await stages.retrieve(candidate(TEXT, fleet=fleet, history=(), retained=(), messages=claim))
-    assert not handled.outgoing
-    assert [d.reason for d in handled.dead] == [Reason.HASH_MISMATCH if wrong == "hash" else Reason.CLAIM_LOST]
+    reason = Reason.HASH_MISMATCH if wrong == "hash" else Reason.CLAIM_LOST
+    told = await stages.one(candidate(TEXT, fleet=fleet, history=(), retained=(), messages=claim))
+    assert (told.outcome, told.reason, told.summary) == (Outcome.REJECTED, reason, None)
+    assert [d.reason for d in stages.dead] == [reason]
+    async with store.transaction() as tx:
+        assert not await boundaries.load(tx, [Key(fleet, told.boundary_id)])
+
+
+async def upload(store: Database, fleet: str, content: bytes) -> ClaimCheck:
+    """Store an original as the gateway does, and give its claim check."""
+    handle = originals.new_handle()
+    async with store.transaction() as tx:
+        await fleets.ensure(tx, [fleet], default=Point(), now=datetime.now(UTC))
+        await originals.put(tx, [Content.of(fleet, content)])
+        await originals.put_handles(tx, [NewHandle(handle=handle, fleet=fleet, sha256=sha256(content), kind=Kind.HISTORY)])
+    return ClaimCheck(fleet=fleet, handle=handle, sha256=sha256(content), size=len(content))
+
+
+async def submitted(store: Database, asked: Candidate) -> None:
+    """Store a boundary before the retriever has seen it, as the gateway does."""
+    assert asked.messages is not None
+    now, history = datetime.now(UTC), asked.messages.sha256
+    row = NewBoundary.of(asked, received_at=now, history_sha256=history, request_sha256=asked.request_sha256())
+    async with store.transaction() as tx:
+        await boundaries.insert_new(tx, [row])
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "reason"),
+    [
+        (b"no messages", TEXT, Reason.INVALID),
+        (b"{}", "## Decisions\n" + "".join(f"- item {i}\n" for i in range(6)), Reason.TOO_LARGE),
+    ],
+)
+async def test_what_the_gateway_took_and_nobody_can_judge_comes_to_its_end(
+    store: Database, monkeypatch: pytest.MonkeyPatch, content: bytes, text: str, reason: Reason
+) -> None:
+    """A boundary that came over HTTP and cannot be judged is stored as rejected, said so again word for word, and never swept."""
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
+    fleet = fresh()
+    stages = Stages(store, AISLE)
+    asked = candidate(text, fleet=fleet, history=(), retained=(), messages=await upload(store, fleet, content))
+    await submitted(store, asked)
+    first, again = await stages.retrieve(asked), await stages.retrieve(asked)
+    assert [(o.body, o.event_id, o.time) for o in first.outgoing] == [(o.body, o.event_id, o.time) for o in again.outgoing]
+    told = decode(Committed, first.outgoing[0].body)
+    assert (told.outcome, told.reason, told.request_sha256) == (Outcome.REJECTED, reason, asked.request_sha256())
+    later = datetime.now(UTC) + timedelta(days=1)
+    async with store.transaction() as tx:
+        found = (await boundaries.load(tx, [Key(fleet, asked.boundary_id)]))[Key(fleet, asked.boundary_id)]
+        waiting = await stuck.find(tx, older_than=timedelta(seconds=1), now=later)
+    assert (found.outcome, found.reason, found.tau, found.operating_point) == (Outcome.REJECTED, reason, None, None)
+    assert found.committed_at is not None
+    assert found.boundary_id not in {s.boundary.boundary_id for s in waiting}
+    assert [d.reason for d in stages.dead] == [reason, reason]
+
+
+async def test_a_redelivery_whose_claim_has_expired_publishes_the_stored_answer(store: Database) -> None:
+    """Once retrieved, a boundary needs its upload no more: its candidate again is no dead letter."""
+    fleet = fresh()
+    stages = Stages(store, AISLE)
+    inline = candidate(TEXT, fleet=fleet)
+    claim = await upload(store, fleet, inline.inline_messages().content())
+    asked = inline.model_copy(update={"history": (), "retained": (), "messages": claim})
+    first = await stages.retrieve(asked)
+    async with store.transaction() as tx:
+        await tx.execute(sql("UPDATE handles SET expires_at = now() - interval '1 day' WHERE handle = :handle"), {"handle": claim.handle})
+    again = await stages.retrieve(asked)
+    assert [o.body for o in again.outgoing] == [o.body for o in first.outgoing]
+    assert not stages.dead
 
 
 async def test_evidence_above_the_limit_travels_as_a_claim_check(store: Database) -> None:
