@@ -130,7 +130,7 @@ async def test_pages_are_complete(db, fleet, now):
 
 
 @pytest.mark.parametrize(
-    "cursor", ["", "AAAA", "not base64 \x00", "MjAyNi0xMS0zMFQwMDowMDowMA", cursors.encode(datetime.now(UTC), "no uuid")]
+    "cursor", ["", "AAAA", "not base64 \x00", "MjAyNi0xMS0zMFQwMDowMDowMA", cursors.encode(datetime(2026, 11, 30, tzinfo=UTC), "no uuid")]
 )
 async def test_bad_cursors(db, fleet, cursor):
     """A cursor that Winnow did not give out is refused and never reaches SQL."""
