@@ -9,12 +9,20 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from winnow.contracts.topics import TOPICS, Topic
+from winnow.contracts.topics import CANDIDATE, EVIDENCE, OBSERVATION, RUNTIME, SCORES, Topic
 from winnow.messaging.settings import KafkaSettings
 from winnow.telemetry import Telemetry
 
-#: Services that consume. The registry also names people and runtimes, which have no group of ours.
-CONSUMING_SERVICES = ("retriever", "judge", "pruner", "drift_monitor")
+#: Who reads what as a group of ours. The registry also names who may read; a pair that nobody reads would be behind by its whole topic.
+CONSUMPTIONS: tuple[tuple[str, Topic], ...] = (
+    ("retriever", CANDIDATE),
+    ("judge", EVIDENCE),
+    ("pruner", SCORES),
+    ("drift_monitor", RUNTIME),
+    ("drift_monitor", OBSERVATION),
+)
+#: Services that a boundary passes. Only their lag keeps a boundary waiting; the drift monitor's keeps nobody.
+STAGES = frozenset({"retriever", "judge", "pruner"})
 #: Seconds between readings. A reading costs three requests a topic; a limit that is seconds old protects as well.
 READ_EVERY_S = 2.0
 
@@ -32,11 +40,6 @@ class Lag:
     def records(self) -> int:
         """Over all partitions."""
         return sum(self.by_partition)
-
-
-def consumptions() -> list[tuple[str, Topic]]:
-    """All pairs of service and topic, by the registry."""
-    return [(service, topic) for topic in TOPICS for service in topic.consumed_by if service in CONSUMING_SERVICES]
 
 
 class LagReader:
@@ -78,7 +81,7 @@ class LagReader:
                 await admin.close()
 
     async def read(self, wanted: Sequence[tuple[str, Topic]] | None = None) -> list[Lag]:
-        """Lags of the pairs of service and topic (all, by the registry); topics that do not exist are left out.
+        """Lags of the pairs of service and topic (all of `CONSUMPTIONS`); topics that do not exist are left out.
 
         A group that has committed nothing is behind by everything that the topic still holds. Raises `KafkaError`, `TimeoutError`.
         """
@@ -87,7 +90,7 @@ class LagReader:
         admin, consumer = self._admin, self._consumer
         if admin is None or consumer is None:
             return []
-        pairs = consumptions() if wanted is None else list(wanted)
+        pairs = CONSUMPTIONS if wanted is None else wanted
         described = {t["topic"]: len(t["partitions"]) for t in await admin.describe_topics(None) if not t["error_code"]}
         lags: list[Lag] = []
         for service, topic in pairs:
@@ -121,8 +124,8 @@ class LagWatch:
 
     @property
     def most(self) -> int:
-        """The largest lag of all pairs."""
-        return max(self._lags.values(), default=0)
+        """The largest lag of a stage of the pipeline."""
+        return max((records for (service, _), records in self._lags.items() if service in STAGES), default=0)
 
     async def run(self, every_s: float = READ_EVERY_S) -> None:
         """Read for ever; run it as a task and cancel it. While the broker does not answer, the last known lags stay."""

@@ -1,12 +1,15 @@
 """The registry against a broker, as far as it can be compared without one."""
 
+import importlib
+
 import pytest
 
-from winnow.contracts.topics import CANDIDATE, COMMITTED, DEAD_LETTER, EVIDENCE, OBSERVATION, SCORES, TOPICS
+from winnow.contracts.topics import CANDIDATE, COMMITTED, DEAD_LETTER, EVIDENCE, OBSERVATION, RUNTIME, SCORES, TOPICS, Topic
 from winnow.messaging.broker import consumer_options, producer_options
-from winnow.messaging.lag import consumptions
+from winnow.messaging.lag import CONSUMPTIONS, STAGES, Lag, LagWatch
 from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.topics import Finding, Found, Severity, compare, topic_config
+from winnow.telemetry import Telemetry
 
 SETTINGS = KafkaSettings(partitions=4)
 
@@ -88,9 +91,31 @@ def test_consumers_can_fetch_what_topics_can_hold(topic):
 
 def test_every_group_is_of_one_service_and_one_topic():
     """Members of a group that read different topics would rebalance each other at every start."""
-    pairs = consumptions()
-    groups = {KafkaSettings().group(service, topic.name) for service, topic in pairs}
-    assert len(groups) == len(pairs) == 6
+    assert len({KafkaSettings().group(service, topic.name) for service, topic in CONSUMPTIONS}) == len(CONSUMPTIONS)
+
+
+def test_lag_is_counted_for_what_the_services_read_and_for_nothing_else():
+    """A pair that no service reads would be behind by its whole topic, and grow until the gateway takes nothing more."""
+    read = {
+        (service, handler.topic.name)
+        for service in ("retriever", "judge", "pruner", "drift_monitor")
+        for handler in vars(importlib.import_module(f"services.{service}.handlers")).values()
+        if isinstance(handler, type) and isinstance(getattr(handler, "topic", None), Topic)
+    }
+    assert {(service, topic.name) for service, topic in CONSUMPTIONS} == read
+    assert all(service in topic.consumed_by for service, topic in CONSUMPTIONS)
+    assert {service for service, _ in CONSUMPTIONS} >= STAGES
+
+
+def test_only_the_stages_of_the_pipeline_keep_a_boundary_waiting():
+    """A drift monitor that is behind is a number for operators; no boundary is refused for it."""
+    watch = LagWatch(SETTINGS, Telemetry.plain("test"))
+    watch._take([
+        Lag(service="drift_monitor", topic=RUNTIME.name, by_partition=(9_000, 1)),
+        Lag(service="judge", topic=EVIDENCE.name, by_partition=(2, 3)),
+    ])  # fmt: skip
+    assert watch.most == 5
+    assert watch.records("drift_monitor", RUNTIME) == 9_001
 
 
 @pytest.mark.parametrize(
