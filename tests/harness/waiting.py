@@ -42,5 +42,5 @@ async def eventually(condition: Callable[[], T | Awaitable[T]], deadline_s: floa
         value = await answer if inspect.isawaitable(answer) else answer
         if value:
             return value
-        assert not deadline.passed(), f"not within {deadline_s} s: {what or inspect.getsource(condition).strip()}"
+        assert not deadline.passed, f"not within {deadline_s} s: {what or inspect.getsource(condition).strip()}"
         await asyncio.sleep(POLL_S)

@@ -154,7 +154,7 @@ def test_child_that_ignores_a_signal(tmp_path: Path) -> None:
 def test_deadline() -> None:
     """A deadline that has passed has nothing left, and a condition is asked at least once."""
     passed = Deadline.after(-1)
-    assert passed.passed()
+    assert passed.passed
     assert passed.remaining() == 0.0
     assert passed.wait(lambda: True)
     assert not passed.wait(lambda: False)
