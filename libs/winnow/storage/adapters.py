@@ -11,6 +11,7 @@ from winnow.contracts.vocabulary import Reason
 from winnow.messaging import faults
 from winnow.messaging.bus import Bus
 from winnow.messaging.faults import Fault
+from winnow.messaging.outbox import RELAY_BYTES
 from winnow.messaging.ports import DeadLetter, OutboxItem
 from winnow.messaging.settings import KafkaSettings
 from winnow.storage import dead_letters, originals, outbox, stuck
@@ -87,7 +88,7 @@ class OutboxTable:
     async def relay(self, limit: int, send: Send) -> int:
         """Claim, send and mark in one transaction: a crash before its end sends the rows again."""
         async with self._database.transaction() as tx:
-            rows = await outbox.claim(tx, limit)
+            rows = await outbox.claim(tx, limit, most_bytes=RELAY_BYTES)
             if not rows:
                 return 0
             done = await send(

@@ -7,13 +7,11 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from winnow.contracts.limits import MIB
 from winnow.contracts.topics import CANDIDATE
 from winnow.storage import raw
 from winnow.storage.keys import Key
 from winnow.storage.values import compress, decompress, jsonb, storable, storable_or_none
-
-#: Advisory lock of relays: one relays at a time, or two of them would interleave the records of a run. Arbitrary, and Winnow's own.
-RELAY_LOCK = 7166113002
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +52,16 @@ WITH added AS (
 SELECT count(*) AS added, pg_notify('winnow_outbox', '') FROM added HAVING count(*) > 0
 """
 
-# The lock comes first and once. A relay that waits for nothing gets nothing; rows that the last relay marked sent after this statement's
-# snapshot are checked again when they are locked, and left out.
+# The lock comes first and once: one relays at a time, or two of them would interleave the records of a run. It is a row and no advisory
+# lock, which any SQL reader could hold for ever. A relay that waits for nothing gets nothing; rows that the last relay marked sent after
+# this statement's snapshot are checked again when they are locked, and left out.
 _CLAIM = """
-SELECT * FROM outbox WHERE sent_at IS NULL AND (SELECT pg_try_advisory_xact_lock($2)) ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+WITH mine AS MATERIALIZED (SELECT FROM locks WHERE name = 'relay' FOR UPDATE SKIP LOCKED),
+oldest AS MATERIALIZED (
+    SELECT o.id, octet_length(o.body) AS bytes FROM outbox o WHERE o.sent_at IS NULL AND EXISTS (SELECT FROM mine) ORDER BY o.id LIMIT $1
+),
+fitting AS (SELECT id FROM (SELECT id, sum(bytes) OVER (ORDER BY id) - bytes AS before FROM oldest) AS w WHERE before < $2)
+SELECT o.* FROM outbox o WHERE o.id IN (SELECT id FROM fitting) AND o.sent_at IS NULL ORDER BY o.id FOR UPDATE SKIP LOCKED
 """
 
 
@@ -74,30 +78,32 @@ async def add(tx: AsyncConnection, messages: Sequence[NewMessage]) -> None:
         await raw.fetch(tx, _ADD, *raw.columns(rows, 10))
 
 
-async def claim(tx: AsyncConnection, limit: int = 500) -> list[OutboxMessage]:
+async def claim(tx: AsyncConnection, limit: int = 500, *, most_bytes: int = 32 * MIB) -> list[OutboxMessage]:
     """Lock the oldest unsent records until the transaction ends, in order. Empty while another relay holds its own.
 
-    One relay works at a time, whichever process it is in, so the records of a key are published in the order they were written.
+    One relay works at a time, whichever process it is in, so the records of a key are published in the order they were written. The record
+    whose body reaches `most_bytes` is the last: 500 candidates of 8 MiB, piled up while a broker was away, would be 4 GB.
     """
-    return [
-        OutboxMessage(
-            id=row["id"],
-            message=NewMessage(
-                fleet=row["fleet"],
-                topic=row["topic"],
-                key=row["key"],
-                body=decompress(row["body"], row["encoding"]),
-                event_id=row["event_id"],
-                headers=row["headers"],
-                run=row["run"],
-                boundary_id=row["boundary_id"],
-                traceparent=row["traceparent"],
-            ),
-            created_at=row["created_at"],
-            attempts=row["attempts"],
+    claimed: list[OutboxMessage] = []
+    size = 0
+    for row in await raw.fetch(tx, _CLAIM, limit, most_bytes):
+        if size >= most_bytes:  # the statement counts compressed bytes, which may be a thousandth
+            break
+        body = decompress(row["body"], row["encoding"])
+        size += len(body)
+        message = NewMessage(
+            fleet=row["fleet"],
+            topic=row["topic"],
+            key=row["key"],
+            body=body,
+            event_id=row["event_id"],
+            headers=row["headers"],
+            run=row["run"],
+            boundary_id=row["boundary_id"],
+            traceparent=row["traceparent"],
         )
-        for row in await raw.fetch(tx, _CLAIM, limit, RELAY_LOCK)
-    ]
+        claimed.append(OutboxMessage(id=row["id"], message=message, created_at=row["created_at"], attempts=row["attempts"]))
+    return claimed
 
 
 async def mark_sent(tx: AsyncConnection, ids: Sequence[int], *, now: datetime) -> None:

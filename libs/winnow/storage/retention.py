@@ -34,9 +34,6 @@ class Kept:
 
 #: Children of a boundary, dropped with it by month.
 _HISTORY = ("entries", "evidence_passages", "entry_evidence", "scores", "decisions", "judge_calls", "observations")
-#: One pass of retention at a time. Arbitrary, and Winnow's own.
-RETENTION_LOCK = 7166113003
-
 # What keeps an original: a boundary's hash, or a handle that still answers.
 REFERRED = """
 SELECT b.fleet, h.sha256 FROM boundaries b
@@ -59,7 +56,7 @@ async def apply(tx: AsyncConnection, policy: Policy, *, now: datetime) -> Kept:
 
     Dropping a partition locks its parent for a moment; everything else works beside the pipeline.
     """
-    await raw.execute(tx, "SELECT pg_advisory_xact_lock($1)", RETENTION_LOCK)
+    await raw.execute(tx, "SELECT FROM locks WHERE name = 'retention' FOR UPDATE")
     cut = partitions.month_of(now - policy.history)
     dropped = [
         *await _drop(tx, cut, _HISTORY),

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import asyncpg
 import pytest
 
+from tests.harness.waiting import eventually
 from tests.integration.storage.builders import candidate, new_boundary, told
 from winnow.contracts.errors import Conflict, NotFound, Permanent
-from winnow.storage import boundaries, entries, fleets, originals, outbox, raw, readers
-from winnow.storage.database import Database
+from winnow.storage import boundaries, entries, fleets, originals, outbox, raw, readers, retention
+from winnow.storage.database import COMMITTED_CHANNEL, Database
 from winnow.storage.originals import Content, Kind, NewHandle
 
 VIEWS = (
@@ -24,7 +25,7 @@ VIEWS = (
 TABLES = (
     "fleets", "operating_points", "api_keys", "reader_roles", "audit_log", "runs", "boundaries", "entries", "evidence_passages",
     "entry_evidence", "scores", "decisions", "judge_calls", "stage_outputs", "originals", "handles", "recoveries", "runtime_events",
-    "outbox", "dead_letters", "streams", "observation_keys", "observations", "monitor_states", "monitor_heartbeats", "alerts",
+    "outbox", "dead_letters", "locks", "streams", "observation_keys", "observations", "monitor_states", "monitor_heartbeats", "alerts",
     "certificates",
 )  # fmt: skip
 
@@ -191,6 +192,30 @@ async def test_catalogues_tell_nothing(tenants, database, hostile):
                 await hostile.fetch(f"SELECT 1 FROM {secret}")
     finally:
         await owner.close()
+
+
+async def test_locks_of_a_reader_stop_nobody(db, now, tenants, hostile):
+    """A reader who holds every advisory lock that Winnow ever took keeps neither relay nor partitions nor retention from their work."""
+    me, _ = tenants
+    for lock in range(7166113001, 7166113004):
+        await hostile.execute(f"SELECT pg_advisory_lock({lock})")
+    message = outbox.NewMessage(fleet=me.fleet, topic="t", key="k", body=b"x", event_id=uuid.uuid4(), headers={}, run="r")
+    async with asyncio.timeout(20), db.transaction() as tx:
+        await outbox.add(tx, [message])
+        assert message.event_id in {c.message.event_id for c in await outbox.claim(tx)}
+        await raw.execute(tx, "SELECT winnow_ensure_partitions('2031-05-01')")
+        await retention.apply(tx, retention.Policy(), now=now)
+
+
+async def test_listening_tells_nothing(db, now, tenants, hostile):
+    """A reader who listens to the commits of all fleets hears nothing that names another's fleet, run or boundary."""
+    _, other = tenants
+    heard: list[str] = []
+    await hostile.add_listener(COMMITTED_CHANNEL, lambda *said: heard.append(said[-1]))
+    boundary = (await told(db, candidate(other.fleet, run=f"run {other.word}", index=2), now)).boundary
+    await eventually(lambda: bool(heard), 10)
+    for name in (other.fleet, other.word, str(boundary.boundary_id), boundary.boundary_id.hex):
+        assert name not in "\n".join(heard)
 
 
 async def test_a_dropped_reader_sees_nothing(database, db, now, fleet):

@@ -1,6 +1,7 @@
 """The outbox: written with its effects, claimed in order by one relay at a time, kept until it is sent."""
 
 import asyncio
+import secrets
 import uuid
 from datetime import timedelta
 
@@ -56,6 +57,22 @@ async def test_one_relay_at_a_time(db, fleet):
             assert await outbox.claim(two) == []
     async with db.transaction() as two:
         assert len(await outbox.claim(two)) == 3
+
+
+async def test_a_claim_is_bounded_in_bytes(db, fleet, now):
+    """However many large records wait, a relay has few bytes in memory: the one that reaches the limit is the last; all come in order."""
+    bodies = [b"%d" % n * 1000 for n in range(10)]  # to a hundredth when compressed, as a candidate of blank lines is
+    bodies += [secrets.token_bytes(1000) for _ in range(10)]
+    async with db.transaction() as tx:
+        await outbox.add(tx, [_message(fleet, body=body) for body in bodies])
+    seen: list[bytes] = []
+    while len(seen) < len(bodies):
+        async with db.transaction() as tx:
+            claimed = await outbox.claim(tx, most_bytes=2500)
+            assert 1 <= len(claimed) <= 3
+            seen += [c.message.body for c in claimed]
+            await outbox.mark_sent(tx, [c.id for c in claimed], now=now)
+    assert seen == bodies
 
 
 async def test_a_rolled_back_effect_sends_nothing(db, fleet):

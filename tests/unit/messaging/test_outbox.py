@@ -10,6 +10,7 @@ from tests.harness import eventually
 from tests.unit.messaging.support import NOW, FakePublisher
 from winnow.contracts.topics import CANDIDATE, OBSERVATION
 from winnow.messaging import background
+from winnow.messaging import outbox as messaging_outbox
 from winnow.messaging.fakes import MemoryOutbox
 from winnow.messaging.outbox import OutboxRelay, outgoing_of, send_in_order, waves
 from winnow.messaging.ports import OutboxItem
@@ -78,6 +79,23 @@ async def test_the_relay_sends_what_is_there_and_what_it_is_told_of():
     await relay.stop()
     assert store.unsent == []
     assert telemetry.metrics.value("winnow_outbox_sent_total", service="test") == 2
+
+
+async def test_the_relay_goes_on_at_once_where_bytes_cut_a_round(monkeypatch):
+    """Large rows are taken a few at a time, and the rest does not wait for the next poll."""
+    monkeypatch.setattr(messaging_outbox, "RELAY_BYTES", 2)
+
+    class OneByOne(MemoryOutbox):
+        async def relay(self, limit, send):
+            return await super().relay(min(limit, 1), send)
+
+    store, publisher = OneByOne(), FakePublisher()
+    for _ in range(5):
+        store.put(item(0, body=b"{}"))
+    relay = OutboxRelay(store, publisher, Telemetry.plain(), rng=random.Random(0), clock=lambda: 0.0, poll_s=3600)
+    relay.start()
+    await eventually(lambda: len(publisher.sent) == 5)
+    await relay.stop()
 
 
 async def test_the_relay_survives_a_broker_that_is_away(monkeypatch):

@@ -21,7 +21,7 @@ from winnow.storage.tables.boundaries import (
     scores,
     stage_outputs,
 )
-from winnow.storage.tables.delivery import dead_letters, outbox, runtime_events
+from winnow.storage.tables.delivery import dead_letters, locks, outbox, runtime_events
 from winnow.storage.tables.fleets import api_keys, audit_log, fleets, operating_points, reader_roles
 from winnow.storage.tables.originals import handles, originals, recoveries
 
@@ -39,6 +39,7 @@ __all__ = [
     "fleets",
     "handles",
     "judge_calls",
+    "locks",
     "metadata",
     "monitor_heartbeats",
     "monitor_states",

@@ -45,6 +45,7 @@ outbox = Table(
     Index("outbox_waiting", "id", postgresql_where=text("sent_at IS NULL")),
     Index("outbox_boundary", "fleet", "boundary_id"),
 )
+locks = Table("locks", metadata, Column("name", Text), PrimaryKeyConstraint("name", name="locks_pkey"))
 dead_letters = Table(
     "dead_letters",
     metadata,
