@@ -4,7 +4,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from uuid import UUID
 
 from winnow.storage import boundaries
 from winnow.storage.database import COMMITTED_CHANNEL, Database
@@ -21,6 +20,7 @@ class CommitWatch:
         """Nothing runs before `run`."""
         self._database = database
         self._waiting: defaultdict[Key, set[asyncio.Event]] = defaultdict(set)
+        self._tokens: dict[str, Key] = {}  # how the channel names those that are waited for
         self._listening = False
         self.draining = False
 
@@ -39,6 +39,7 @@ class CommitWatch:
         """An event that is set when `key` may have been committed. Take it before looking at the table: then nothing is missed."""
         event = asyncio.Event()
         self._waiting[key].add(event)
+        self._tokens[key.token] = key
         if self.draining:
             event.set()
         try:
@@ -46,7 +47,7 @@ class CommitWatch:
         finally:
             self._waiting[key].discard(event)
             if not self._waiting[key]:
-                del self._waiting[key]
+                del self._waiting[key], self._tokens[key.token]
 
     def drain(self) -> None:
         """Wake everybody: the gateway stops, and who waits is told how far the boundary has come."""
@@ -73,12 +74,9 @@ class CommitWatch:
         self._wake([key for key, boundary in found.items() if boundary.committed_at is not None])
 
     def _notified(self, payload: str) -> None:
-        fleet, _, name = payload.partition("/")
-        try:
-            key = Key(fleet, UUID(name))
-        except ValueError:
-            return
-        self._wake([key])
+        key = self._tokens.get(payload)
+        if key is not None:
+            self._wake([key])
 
     def _connected(self) -> None:
         """What was said while the connection was down is lost: everybody looks for himself."""

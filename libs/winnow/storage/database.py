@@ -20,7 +20,7 @@ __all__ = ["COMMITTED_CHANNEL", "OUTBOX_CHANNEL", "Database", "Transaction", "da
 #: What `Database.transaction` gives: the connection that a transaction runs on.
 Transaction = AsyncConnection
 
-#: Channel with `fleet/boundary_id` of every boundary that is committed.
+#: Channel with the `Key.token` of every boundary that is committed.
 COMMITTED_CHANNEL = "winnow_committed"
 #: Channel that tells relays of new outbox rows.
 OUTBOX_CHANNEL = "winnow_outbox"

@@ -4,12 +4,19 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
+from winnow.contracts.events import sha256
+
 
 class Key(NamedTuple):
     """A boundary. Sortable: batches are locked in key order, so that two of them never deadlock."""
 
     fleet: str
     boundary_id: UUID
+
+    @property
+    def token(self) -> str:
+        """How the commit channel names it: every login of the database may listen there, an SQL reader of another fleet too."""
+        return sha256(f"{self.fleet}/{self.boundary_id}")
 
 
 class ContentKey(NamedTuple):

@@ -119,5 +119,5 @@ put_decisions AS (
         $36::text[]) AS d(ord, n, decision, reason, score, verdict, provenance, root_source, explanation, pinned_by)
     JOIN locked l ON l.ord = d.ord
 )
-SELECT fleet, boundary_id, pg_notify('winnow_committed', fleet || '/' || boundary_id) FROM locked
+SELECT fleet, boundary_id, pg_notify('winnow_committed', encode(sha256(convert_to(fleet || '/' || boundary_id, 'UTF8')), 'hex')) FROM locked
 """  # noqa: S608  the same

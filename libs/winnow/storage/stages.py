@@ -183,7 +183,7 @@ async def store_scores(tx: AsyncConnection, answers: Sequence[ScoresAnswer], *, 
 
 
 async def store_committed(tx: AsyncConnection, answers: Sequence[CommittedAnswer], *, now: datetime) -> set[Key]:
-    """Store decisions and the output; stamp outcome, mode, counts, parent and `committed_at`; NOTIFY `winnow_committed` with `fleet/id`.
+    """Store decisions and the output; stamp outcome, mode, counts, parent and `committed_at`; NOTIFY `winnow_committed` with `Key.token`.
 
     The committed text must be stored as an original in the same transaction. Return the keys that were stored by this call.
     """

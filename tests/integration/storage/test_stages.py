@@ -129,7 +129,7 @@ async def test_hostile_texts(db, fleet, now):
 
 
 async def test_committing_notifies(db, fleet, now):
-    """Committing a boundary tells its fleet and id to whoever listens, when the transaction is committed and not before."""
+    """Committing a boundary says its token to whoever listens, when the transaction is committed and not before; a token names nobody."""
     boundary = await stored(db, candidate(fleet), now)
     heard: list[str] = []
     ready = asyncio.Event()
@@ -145,7 +145,9 @@ async def test_committing_notifies(db, fleet, now):
         await eventually(lambda: bool(heard), 10)
     finally:
         task.cancel()
-    assert heard == [f"{fleet}/{boundary.boundary_id}"]
+    assert heard == [boundary.key.token]
+    assert fleet not in heard[0]
+    assert str(boundary.boundary_id) not in heard[0]
 
 
 @pytest.mark.parametrize(
