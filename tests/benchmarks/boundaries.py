@@ -4,8 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
 from typing import Any, Self
 
 from tests.harness.data import SHARED_DATA
@@ -13,6 +11,10 @@ from winnow.contracts import ids
 from winnow.contracts.events import Candidate
 from winnow.contracts.topics import CANDIDATE, COMMITTED
 from winnow.contracts.vocabulary import Mode
+from winnow.demo import data
+
+#: A recorded boundary: run, boundary, task, history, retained, candidate_summary.
+Row = Mapping[str, Any]
 
 #: Runtime whose format the shipped boundaries are written in.
 HOST = "openclaw"
@@ -64,17 +66,16 @@ class Factory:
     """Makes runs out of recorded ones. The same seed and number make the same bytes."""
 
     #: Recorded runs: boundaries in order.
-    recorded: tuple[tuple[Mapping[str, Any], ...], ...]
+    recorded: tuple[tuple[Row, ...], ...]
     fleet: str = "bench"
     seed: int = 0
     mode: Mode = Mode.ENFORCE
 
     @classmethod
     def load(cls, *, fleet: str = "bench", seed: int = 0, mode: Mode = Mode.ENFORCE) -> Self:
-        """Read the recorded runs: `dev.jsonl` beside the checkout, else the run that ships with the package."""
-        rows = [json.loads(line) for line in source().splitlines() if line.strip()]
-        runs: dict[str, list[Mapping[str, Any]]] = {}
-        for row in rows:
+        """Read the recorded runs."""
+        runs: dict[str, list[Row]] = {}
+        for row in recorded():
             runs.setdefault(row["run"], []).append(row)
         ordered = tuple(tuple(sorted(run, key=lambda r: int(r["boundary"]))) for _, run in sorted(runs.items()))
         return cls(recorded=ordered, fleet=fleet, seed=seed, mode=mode)
@@ -101,18 +102,18 @@ class Factory:
             previous = event.candidate
         return samples
 
-    def _rows(self, number: int, length: int | None) -> Sequence[Mapping[str, Any]]:
+    def _rows(self, number: int, length: int | None) -> Sequence[Row]:
         """Recorded boundaries for a run: one recorded run, or as many after one another as it takes."""
         if length is None:
             return self.recorded[number % len(self.recorded)]
-        rows: list[Mapping[str, Any]] = []
+        rows: list[Row] = []
         step = number
         while len(rows) < length:
             rows.extend(self.recorded[step % len(self.recorded)])
             step += 1
         return rows[:length]
 
-    def _candidate(self, row: Mapping[str, Any], run: str, index: int, previous: str | None) -> Candidate:
+    def _candidate(self, row: Row, run: str, index: int, previous: str | None) -> Candidate:
         """Make one boundary whose task, messages and summary nobody else has: stored contents are shared within a fleet."""
         mark = hashlib.sha256(f"{self.seed}/{run}/{index}".encode()).hexdigest()[:12]
         history = [dict(m) for m in row["history"]]
@@ -140,17 +141,25 @@ def marked(summary: str, mark: str) -> str:
     return "\n".join(lines)
 
 
-def source() -> str:
-    """Return the lines of recorded boundaries."""
+def recorded() -> list[Row]:
+    """Return the recorded boundaries: those beside the checkout, else those that ship with the package."""
     beside = SHARED_DATA / "sourcebench" / "dev.jsonl"
-    return beside.read_text() if beside.exists() else shipped()
+    if not beside.exists():
+        return shipped()
+    return [json.loads(line) for line in beside.read_text().splitlines() if line.strip()]
 
 
-def shipped() -> str:
+def shipped() -> list[Row]:
     """Return the boundaries that ship with the package for its demonstration."""
-    folder = resources.files("winnow.demo")
-    found = sorted((p for p in folder.iterdir() if p.name.endswith(".jsonl")), key=lambda p: p.name)
-    if not found:
-        text = f"no recorded boundaries: neither {Path('..', 'shared')} nor the package has them"
-        raise FileNotFoundError(text)
-    return found[0].read_text()
+    run = data.load()
+    return [
+        {
+            "run": run.run,
+            "boundary": boundary.index,
+            "task": run.task,
+            "history": [message.model_dump(exclude_defaults=True) for message in boundary.history],
+            "retained": [message.model_dump(exclude_defaults=True) for message in boundary.retained],
+            "candidate_summary": boundary.candidate,
+        }
+        for boundary in run.boundaries
+    ]
