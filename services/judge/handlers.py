@@ -27,7 +27,7 @@ from winnow.storage.originals import Content, NewHandle
 from winnow.storage.outputs import outgoing_of, output_of
 from winnow.telemetry.telemetry import Telemetry
 
-#: Boundaries that are judged at the same time; it bounds the load on a remote judge (jev.md, section 5: fan-out 4).
+#: Boundaries that are judged at the same time; it bounds the load on a remote judge.
 REMOTE_CONCURRENCY = 4
 #: Seconds for one boundary where it has no deadline of its own.
 JUDGE_TIMEOUT_S = 30.0
@@ -68,7 +68,7 @@ class JudgeHandler:
         async with self._database.transaction() as tx:
             known = await boundaries.load(tx, keys)
             answered = await stages.load_outputs(tx, keys, Stage.SCORES)
-            points = await fleets.points(tx, {r.event.operating_point for r in batch})
+            points = await fleets.points(tx, {b.operating_point for b in known.values() if b.operating_point is not None})
         dead: list[Dead] = []
         valid: list[Received[Evidence]] = []
         for received, key in zip(batch, keys, strict=True):
@@ -82,7 +82,7 @@ class JudgeHandler:
             else:
                 valid.append(received)
         new = [r for r in valid if Key(r.event.fleet, r.event.boundary_id) not in answered]
-        names = {id(r): points[r.event.operating_point].point.judge if r.event.operating_point in points else None for r in new}
+        names = {id(r): _judge_of(known[Key(r.event.fleet, r.event.boundary_id)], points) for r in new}
         answers = await self._ask(new, names, known)
         if answers:
             await self._store(answers)
@@ -198,6 +198,12 @@ class JudgeHandler:
             calls = [c for a in answers for c in a.calls]
             await judge_calls.finish(tx, [f for i, f in calls if i.judge in started])
             await judge_calls.record(tx, [(i, f) for i, f in calls if i.judge not in started])
+
+
+def _judge_of(boundary: Boundary, points: Mapping[int, fleets.OperatingPoint]) -> str | None:
+    """The judge of the operating point that the retriever stamped; what an event says of it decides nothing."""
+    stamped = None if boundary.operating_point is None else points.get(boundary.operating_point)
+    return stamped.point.judge if stamped is not None else None
 
 
 def _finished(intent: judge_calls.Intent, answer: JudgeAnswer, at: datetime, took: float) -> judge_calls.Finished:

@@ -116,7 +116,7 @@ class PrunerHandler:
         """Decide and store, within `tx`. Return what was decided."""
         keys = [Key(r.event.fleet, r.event.boundary_id) for r in batch]
         gates = await fleets.gate(tx, {k.fleet for k in keys}, now=now, stale_after=self._stale_after)
-        points = await fleets.points(tx, {r.event.operating_point for r in batch})
+        points = await fleets.points(tx, {_stamped(known[k]) for k in keys})
         listed = await entries.outlines(tx, keys)
         texts = await originals.get(tx, {ContentKey(k.fleet, known[k].candidate_sha256) for k in keys})
         handles = await originals.handles_of_many(tx, keys)
@@ -138,7 +138,7 @@ class PrunerHandler:
                 own[Kind.COMMITTED] = originals.new_handle()
             decided = _decide(
                 boundary, event, listed.get(key, ()), candidate,
-                gate=gates[key.fleet], point=points[event.operating_point].point, above=above, parent_id=parent_id, handles=own, now=now,
+                gate=gates[key.fleet], point=points[_stamped(boundary)].point, above=above, parent_id=parent_id, handles=own, now=now,
             )  # fmt: skip
             run.written.append(decided.written)
             content = Content.of(key.fleet, decided.committed)
@@ -178,6 +178,11 @@ class _Decided:
     event: Committed
     committed: bytes
     written: _Written
+
+
+def _stamped(boundary: Boundary) -> int:
+    """The operating point that the retriever stamped; what an event says of it decides nothing."""
+    return boundary.operating_point or 0
 
 
 def _lookup(boundary: Boundary) -> ParentLookup:
@@ -255,7 +260,7 @@ def _decide(  # noqa: PLR0913  everything that a decision rests on, each by its 
         boundary_id=boundary.boundary_id,
         request_sha256=boundary.request_sha256,
         candidate_sha256=boundary.candidate_sha256,
-        operating_point=event.operating_point,
+        operating_point=_stamped(boundary),
         deadline=boundary.deadline,
         index=boundary.boundary_index,
         outcome=outcome,

@@ -60,8 +60,11 @@ def headline(view: "BoundaryView") -> Text:
     if view.mode:
         line.append(f"  {view.mode.value}")
     if view.pruned is not None and view.entries:
-        done = "pruned" if view.mode == "enforce" else "without a source"
-        line.append(f"  {view.pruned} of {view.entries} entries {done}")
+        line.append(f"  {view.pruned} of {view.entries} entries pruned")
+        # Nothing is left out in the milder modes; what would have been is told where the decisions are at hand (never in shadow mode).
+        would = sum(one.decision == "pruned" for one in view.result.decisions) if view.result else 0
+        if would > view.pruned:
+            line.append(f", {would} would be", style="dim")
     if view.held:
         line.append("  held", style="bold red")
     if view.late:

@@ -9,7 +9,7 @@ from sqlalchemy import text as sql
 from tests.harness.pipeline import ScriptedJudge, Stages, candidate, output
 from winnow.contracts import limits
 from winnow.contracts.envelope import decode
-from winnow.contracts.events import Candidate, ClaimCheck, Committed, Evidence, sha256
+from winnow.contracts.events import Candidate, ClaimCheck, Committed, Evidence, Scores, sha256
 from winnow.contracts.vocabulary import Decision, DecisionReason, Mode, Outcome, Reason, Rules
 from winnow.storage import boundaries, fleets, originals, stuck
 from winnow.storage.boundaries import NewBoundary
@@ -95,6 +95,28 @@ async def test_the_operating_point_is_stamped_by_the_retriever(store: Database) 
     committed = decode(last.outgoing[0].topic.event, last.outgoing[0].body)  # type: ignore[arg-type]
     assert committed.tau == 0.5  # type: ignore[attr-defined]
     assert (await stages.one(candidate(TEXT + "\n", fleet=fleet, index=2))).tau == 0.9
+
+
+async def test_what_an_event_says_of_the_operating_point_decides_nothing(store: Database) -> None:
+    """Evidence and scores that name another fleet's operating point, or none that exists, are judged and pruned under the stamped one."""
+    fleet, other, now = fresh(), fresh(), datetime.now(UTC)
+    named, unnamed = ScriptedJudge({"aisle": 0.1}), ScriptedJudge(default=0.0)
+    named.id = named.id.model_copy(update={"name": "named"})
+    stages = Stages(store, unnamed)
+    stages.judging._judges = {"local": unnamed, "named": named}
+    async with store.transaction() as tx:
+        await fleets.ensure(tx, [fleet], default=Point(judge="named"), now=now)
+        foreign = (await fleets.ensure(tx, [other], default=Point(mode=Mode.SHADOW, tau=0.0), now=now))[other].operating_point.id
+    first = await stages.retrieve(candidate(TEXT, fleet=fleet))
+    evidence = decode(Evidence, first.outgoing[0].body)
+    forged = evidence.model_copy(update={"operating_point": foreign})
+    batch = [stages.received("evidence", Evidence, forged.key, forged.model_dump_json().encode())]
+    scores = decode(Scores, (await stages.judging.handle(batch)).outgoing[0].body)
+    lost = scores.model_copy(update={"operating_point": 2**40})
+    batch = [stages.received("scores", Scores, lost.key, lost.model_dump_json().encode())]
+    committed = decode(Committed, (await stages.pruner.handle(batch)).outgoing[0].body)
+    assert (named.asked, unnamed.asked) == (1, 0)
+    assert (committed.mode, committed.tau, committed.operating_point) == (Mode.ENFORCE, 0.5, evidence.operating_point)
 
 
 async def test_a_redelivery_publishes_the_stored_result_and_asks_nobody(store: Database) -> None:
