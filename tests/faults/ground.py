@@ -14,7 +14,7 @@ from winnow.telemetry import Telemetry
 #: Few, so that runs share them and every member of a group of two has some.
 PARTITIONS = 4
 #: Milliseconds. A killed member's partitions are free after it; far above the pauses of a busy machine.
-SESSION_TIMEOUT_MS, HEARTBEAT_MS = 3_000, 500
+SESSION_TIMEOUT_MS, HEARTBEAT_MS = 2_000, 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,9 +29,9 @@ def samples(request: pytest.FixtureRequest) -> list[Sample]:
     ("stage", "moment"),
     [
         ("retriever", "before"),
-        ("judge", "before"),
         ("pruner", "before"),
-        ("pruner", "after"),
+        pytest.param("judge", "before", marks=pytest.mark.long),
+        pytest.param("pruner", "after", marks=pytest.mark.long),
         pytest.param("retriever", "after", marks=pytest.mark.long),
         pytest.param("judge", "after", marks=pytest.mark.long),
     ],

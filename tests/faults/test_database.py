@@ -49,7 +49,7 @@ def retried(stages: Running) -> bool:
     return any(stages.batches(name, topic, "retried") for name, topic in CONSUMED[:3])
 
 
-@pytest.mark.parametrize("table", ["originals", "decisions"])
+@pytest.mark.parametrize("table", ["originals", pytest.param("decisions", marks=pytest.mark.long)])
 async def test_disk_full(table: str, ground: Ground) -> None:
     """A full disk is waited for: no dead letter, nothing half done, and all goes on when there is room again."""
     fleet = f"full-{table}"
