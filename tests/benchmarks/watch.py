@@ -81,7 +81,11 @@ class Watch:
 
     def _run(self) -> None:
         while not self._stop.wait(INTERVAL_S):
-            self.samples.append((self.done(), {role: rss(pids) for role, pids in self.roles.items()}))
+            self._look()
+        self._look()  # a run may be over before the first interval
+
+    def _look(self) -> None:
+        self.samples.append((self.done(), {role: rss(pids) for role, pids in self.roles.items()}))
 
     def peak(self, role: str) -> float:
         """Return the largest sample of a role in MiB."""
