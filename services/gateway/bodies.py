@@ -1,8 +1,8 @@
 """Request bodies: read within limits of size, time and memory, then validated with the fleet of the API key."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -25,7 +25,7 @@ class BodyReader:
     """Reads bodies. One for the whole gateway: it knows how much is in memory."""
 
     def __init__(self, *, budget_bytes: int, timeout_s: float) -> None:
-        """`budget_bytes` of bodies may be held at once; one body may take `timeout_s` to arrive."""
+        """`budget_bytes` of bodies and large answers may be held at once; one body may take `timeout_s` to arrive."""
         self._budget = budget_bytes
         self._timeout_s = timeout_s
         self._held = 0
@@ -34,6 +34,17 @@ class BodyReader:
     def held(self) -> int:
         """Bytes of bodies in memory."""
         return self._held
+
+    @contextmanager
+    def hold(self, size: int) -> Iterator[None]:
+        """Count `size` bytes of an answer towards the budget until the block ends. Raise `ProblemError` where it is used up."""
+        if self._held + size > self._budget:
+            raise overloaded("too many large bodies at once", 1, status=503)
+        self._held += size
+        try:
+            yield
+        finally:
+            self._held -= size
 
     @asynccontextmanager
     async def read(self, request: Request, most: int) -> AsyncIterator[bytes]:

@@ -28,8 +28,8 @@ from winnow.storage import boundaries, entries, originals, outbox, runs, stages
 from winnow.storage.boundaries import Boundary, NewBoundary
 from winnow.storage.database import Database, transient
 from winnow.storage.entries import EntryHistory
-from winnow.storage.keys import Key, Stage
-from winnow.storage.originals import Content, Kind, NewHandle, Resolved
+from winnow.storage.keys import ContentKey, Key, Stage
+from winnow.storage.originals import Content, Described, Kind, NewHandle, Resolved
 from winnow.storage.outbox import NewMessage
 
 T = TypeVar("T")
@@ -62,18 +62,14 @@ class Gateway:
         """Store a boundary with its originals and its record for the bus, once. Raise `Conflict`, `ProblemError`."""
 
         async def store(tx: AsyncConnection) -> Boundary:
-            messages = await self._messages(tx, candidate)
+            history = await self._messages(tx, candidate)
             row = NewBoundary.of(
                 candidate,
                 received_at=self._now(),
-                history_sha256=messages.sha256,
-                request_sha256=candidate.request_sha256(messages.sha256),
+                history_sha256=history,
+                request_sha256=candidate.request_sha256(history),
                 traceparent=traceparent,
             )
-            texts = [candidate.task, candidate.candidate]
-            if candidate.previous_summary is not None:
-                texts.append(candidate.previous_summary)
-            await originals.put(tx, [messages, *(Content.of(candidate.fleet, text) for text in texts)])
             (inserted,) = await boundaries.insert_new(tx, [row])
             if inserted.status is boundaries.Status.CONFLICT:
                 raise Conflict
@@ -83,18 +79,23 @@ class Gateway:
 
         return await self._transact(candidate.fleet, store)
 
-    async def _messages(self, tx: AsyncConnection, candidate: Candidate) -> Content:
-        """H and R in their stored form."""
-        if candidate.messages is None:
-            return Content.of(candidate.fleet, candidate.inline_messages().content())
+    async def _messages(self, tx: AsyncConnection, candidate: Candidate) -> str:
+        """Store the texts, and H and R where they are inline; return the hash of H and R. What is claimed is looked at, never loaded."""
+        said = (candidate.task, candidate.candidate, candidate.previous_summary)
+        texts = [Content.of(candidate.fleet, text) for text in said if text is not None]
         claim = candidate.messages
+        if claim is None:
+            messages = Content.of(candidate.fleet, candidate.inline_messages().content())
+            await originals.put(tx, [messages, *texts])
+            return messages.sha256
         try:
-            resolved = await originals.resolve(tx, candidate.fleet, claim.handle, now=self._now())
+            found = await originals.describe(tx, candidate.fleet, claim.handle, now=self._now())
+            if found.sha256 != claim.sha256 or found.size != claim.size:
+                raise ProblemError(ProblemReason.HASH_MISMATCH, "messages.sha256 or messages.size is not that of the stored original")
+            await originals.put(tx, texts, kept=[ContentKey(candidate.fleet, found.sha256)])
         except (NotFound, Gone):
             raise ProblemError(ProblemReason.CLAIM_LOST, "upload the messages with POST /v1/originals and send that claim check") from None
-        if resolved.sha256 != claim.sha256 or len(resolved.data) != claim.size:
-            raise ProblemError(ProblemReason.HASH_MISMATCH, "messages.sha256 or messages.size is not that of the stored original")
-        return Content(fleet=candidate.fleet, sha256=resolved.sha256, data=resolved.data)
+        return found.sha256
 
     async def boundary(self, fleet: str, boundary_id: UUID, wait: Deadline) -> Submission:
         """A boundary, with its result as soon as there is one, at the latest when `wait` has passed. Raise `NotFound`."""
@@ -151,6 +152,10 @@ class Gateway:
         if boundary is None:
             raise NotFound(f"there is no boundary {key.boundary_id} in this fleet")
         return boundary
+
+    async def described(self, fleet: str, handle: str) -> Described:
+        """What an original is, without its bytes. Raise `NotFound`, `Gone`."""
+        return await self._transact(fleet, lambda tx: originals.describe(tx, fleet, handle, now=self._now()))
 
     async def original(self, fleet: str, handle: str) -> Resolved:
         """The exact bytes of an original; that they were given back is noted. Raise `NotFound`, `Gone`."""

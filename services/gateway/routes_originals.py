@@ -1,9 +1,12 @@
 """Originals: exact bytes by handle, and uploads for claim checks."""
 
+import asyncio
+from contextlib import ExitStack, suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import ValidationError
+from starlette.types import Receive, Scope, Send
 
 from services.gateway.keys import Reader, Submitter
 from services.gateway.parts import parts_of
@@ -14,6 +17,13 @@ from winnow.contracts.envelope import explain
 from winnow.contracts.events import ClaimCheck, Messages
 
 router = APIRouter(tags=["originals"])
+
+#: Seconds that a client may take for an answer of any size, and the bytes a second that it must take of a large one: who stops reading
+#: would hold 64 MiB of memory for as long as it likes.
+SEND_S = 30.0
+SEND_BYTES_A_SECOND = 256 * limits.KIB
+#: Bytes that are handed to the server at once; what it has taken is in memory a second time.
+PIECE_BYTES = 256 * limits.KIB
 
 
 @router.get(
@@ -29,12 +39,36 @@ async def recover(
     request: Request, key: Reader, handle: Annotated[str, Path(max_length=200, description="A handle of this fleet.")]
 ) -> Response:
     """The exact bytes that a handle stands for. `ETag` is their SHA-256. 410 where they have expired or were erased."""
-    found = await parts_of(request).gateway.original(key.fleet, handle)
-    etag = f'"{found.sha256}"'
-    headers = {"etag": etag, "content-disposition": "attachment", "winnow-kind": found.kind.value}
-    if etag in {tag.strip() for tag in request.headers.get("if-none-match", "").split(",")}:
-        return Response(None, 304, headers)
-    return Response(found.data, 200, headers, media_type="application/octet-stream")
+    parts = parts_of(request)
+    described = await parts.gateway.described(key.fleet, handle)
+    with ExitStack() as holding:
+        holding.enter_context(parts.bodies.hold(described.size))
+        found = await parts.gateway.original(key.fleet, handle)
+        etag = f'"{found.sha256}"'
+        headers = {"etag": etag, "content-disposition": "attachment", "winnow-kind": found.kind.value}
+        if etag in {tag.strip() for tag in request.headers.get("if-none-match", "").split(",")}:
+            return Response(None, 304, headers)
+        most_s = SEND_S + len(found.data) / SEND_BYTES_A_SECOND
+        return HeldResponse(found.data, headers, until=holding.pop_all(), most_s=most_s)
+
+
+class HeldResponse(Response):
+    """Bytes that count towards the memory for bodies until the client has them, or was too slow."""
+
+    def __init__(self, data: bytes, headers: dict[str, str], *, until: ExitStack, most_s: float) -> None:
+        """`until` is closed when they are sent, at the latest after `most_s` seconds: then the connection ends."""
+        super().__init__(data, 200, headers, media_type="application/octet-stream")
+        self._until = until
+        self._most_s = most_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  the interface of an application
+        """Send, piece by piece: the server takes the next one when the client has taken the last. Then let go."""
+        with self._until, suppress(TimeoutError):  # a cut answer, and the server closes the connection
+            async with asyncio.timeout(self._most_s):
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                for at in range(0, len(self.body), PIECE_BYTES):
+                    await send({"type": "http.response.body", "body": self.body[at : at + PIECE_BYTES], "more_body": True})
+                await send({"type": "http.response.body", "body": b""})
 
 
 @router.post(

@@ -5,7 +5,7 @@ is *stored* -> acknowledge. The first stored answer wins; a redelivery publishes
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -18,7 +18,7 @@ from winnow.compaction.analysis import FEATURES_VERSION
 from winnow.compaction.boundary import Examined, examine
 from winnow.compaction.parse import PARSER_VERSION
 from winnow.contracts import limits
-from winnow.contracts.errors import Gone, HashMismatch, NotFound
+from winnow.contracts.errors import Gone, HashMismatch, NotFound, TooLarge
 from winnow.contracts.events import Candidate, ClaimCheck, Evidence, Messages, Text, sha256
 from winnow.contracts.topics import CANDIDATE, EVIDENCE, Topic
 from winnow.contracts.vocabulary import Reason
@@ -32,6 +32,8 @@ from winnow.storage.outputs import outgoing_of, output_of
 
 #: Characters of a boundary above which the core works in a thread: 100,000 take about 40 ms, in which no heartbeat would be sent.
 INLINE_CHARACTERS = 100_000
+#: Bytes of claimed messages that are in memory at once (one claim may be larger): a hundred of 64 MiB would be 6 GB before they are parsed.
+CLAIMED_BYTES = 16 * limits.MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +73,17 @@ class RetrieverHandler:
         return event
 
     async def handle(self, batch: Sequence[Received[Candidate]]) -> Handled:
-        """Retrieve for a batch. See the module's docstring for the order."""
+        """Retrieve for a batch, some at a time where large messages are claimed. See the module's docstring for the order."""
+        parts = [await self._handle(portion) for portion in portions(batch)]
+        return Handled(outgoing=[o for part in parts for o in part.outgoing], dead=[d for part in parts for d in part.dead])
+
+    async def _handle(self, batch: Sequence[Received[Candidate]]) -> Handled:
+        """Retrieve for candidates whose messages fit into memory together."""
         works, refused = await self._open(batch)
         keys = [Key(r.event.fleet, r.event.boundary_id) for r in batch]
-        async with self._database.transaction() as tx:
+        async with self._database.reading() as tx:
             known = await boundaries.load(tx, keys)
-            answered = await stages.load_outputs(tx, keys, Stage.EVIDENCE)
+            answered = await stages.load_outputs(tx, [k for k, b in known.items() if b.evidence_at is not None], Stage.EVIDENCE)
         # The claim check of a redelivery may have expired since: what is stored is published all the same.
         done = {id(r) for r in refused if r.key in answered and known[r.key].request_sha256 == r.request_sha256}
         again = [outgoing_of(EVIDENCE, answered[r.key], r.received.context) for r in refused if id(r) in done]
@@ -88,10 +95,19 @@ class RetrieverHandler:
                 examined[work.key, work.request_sha256] = await self._examine(work)
             except _TooManyEntries as exc:
                 refused.append(work.refused(Reason.TOO_LARGE, str(exc)))
-        stored = await self._store([w for w in new if (w.key, w.request_sha256) in examined], examined)
-        async with self._database.transaction() as tx:
-            answers = await stages.load_outputs(tx, keys, Stage.EVIDENCE)
-            known = await boundaries.load(tx, [w.key for w in works if w.key not in stored])
+        try:
+            stored, fresh = await self._store([w for w in new if (w.key, w.request_sha256) in examined], examined)
+        except TooLarge as exc:  # of its evidence: no limit of the candidate rules that out
+            if len(batch) > 1:
+                raise  # whose it was shows when they come one by one
+            stored, fresh = {}, {}
+            refused.append(works[0].refused(Reason.TOO_LARGE, str(exc)))
+        answers = answered | fresh
+        missing = [w.key for w in works if w.key not in answers]
+        if missing:  # another worker was first, or the boundary is another request's
+            async with self._database.reading() as tx:
+                answers |= await stages.load_outputs(tx, missing, Stage.EVIDENCE)
+                known |= await boundaries.load(tx, missing)
         outgoing: list[Outgoing] = []
         for work in works:
             request = stored.get(work.key) or (known[work.key].request_sha256 if work.key in known else None)
@@ -120,7 +136,8 @@ class RetrieverHandler:
                     async with self._database.transaction() as tx:
                         original = await originals.resolve(tx, event.fleet, event.messages.handle, now=self._clock())
                     content = _claimed(original, event.messages)
-                    messages = Messages.model_validate_json(content)
+                    # 64 MiB of messages take seconds, in which no heartbeat would be sent.
+                    messages = await asyncio.to_thread(Messages.model_validate_json, content)
             except (NotFound, Gone):
                 refuse(received, Reason.CLAIM_LOST, "the claim check names no original of this fleet")
             except HashMismatch:
@@ -165,10 +182,12 @@ class RetrieverHandler:
             raise _TooManyEntries(len(found.parsed.entries))
         return found
 
-    async def _store(self, works: Sequence[_Work], examined: dict[tuple[Key, str], Examined]) -> dict[Key, str]:
-        """One transaction with all that is new. Return the request hash that each boundary now stands for."""
+    async def _store(
+        self, works: Sequence[_Work], examined: dict[tuple[Key, str], Examined]
+    ) -> tuple[dict[Key, str], dict[Key, stages.StoredOutput]]:
+        """One transaction with all that is new. Return the request hash that each boundary now stands for, and what this call stored."""
         if not works:
-            return {}
+            return {}, {}
         now = self._clock()
         async with self._database.transaction() as tx:
             current = await fleets.ensure(tx, {w.key.fleet for w in works}, default=self._default_point, now=now)
@@ -202,8 +221,9 @@ class RetrieverHandler:
                     handles.append(overflow.handle)
                 answers.append(stages.EvidenceAnswer(event=event, output=output))
             await originals.put_handles(tx, handles)
-            await stages.store_evidence(tx, answers, now=now)
-        return {found.boundary.key: found.boundary.request_sha256 for found in inserted}
+            done = await stages.store_evidence(tx, answers, now=now)
+        requests = {found.boundary.key: found.boundary.request_sha256 for found in inserted}
+        return requests, stages.stored_by(answers, done, Stage.EVIDENCE, now=now)
 
 
 class _TooManyEntries(Exception):
@@ -213,9 +233,25 @@ class _TooManyEntries(Exception):
         super().__init__(f"the summary has {count} entries, at most {limits.MAX_ENTRIES} are judged")
 
 
+def portions(batch: Sequence[Received[Candidate]]) -> Iterator[list[Received[Candidate]]]:
+    """Cut a batch where claimed messages exceed `CLAIMED_BYTES`. A claim check that understates its size is refused when it is opened."""
+    portion: list[Received[Candidate]] = []
+    size = 0
+    for received in batch:
+        claim = received.event.messages
+        more = 0 if claim is None else claim.size
+        if portion and size + more > CLAIMED_BYTES:
+            yield portion
+            portion, size = [], 0
+        portion.append(received)
+        size += more
+    if portion:
+        yield portion
+
+
 def _claimed(original: originals.Resolved, claim: ClaimCheck) -> bytes:
-    """The bytes that a claim check names. Raise `HashMismatch` where it states another hash."""
-    if original.sha256 != claim.sha256:
+    """The bytes that a claim check names. Raise `HashMismatch` where it states another hash or size."""
+    if original.sha256 != claim.sha256 or len(original.data) != claim.size:
         raise HashMismatch
     return original.data
 

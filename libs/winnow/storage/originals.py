@@ -1,5 +1,6 @@
 """Originals: exact bytes, stored once a fleet by content, and the random handles that give them back."""
 
+import asyncio
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from winnow.storage.values import compress, decompress, storable_or_none
 
 #: Bytes of randomness in a handle: 192 bits, 32 url-safe characters.
 HANDLE_BYTES = 24
+#: Bytes above which originals are packed and hashed in a thread: 64 MiB take a second, in which nobody else would be served.
+THREAD_BYTES = limits.MIB
 
 
 class Kind(StrEnum):
@@ -62,6 +65,16 @@ class NewHandle:
     kind: Kind
     boundary_id: UUID | None = None
     expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What a handle stands for. `size` is that of the exact bytes."""
+
+    sha256: str
+    kind: Kind
+    boundary_id: UUID | None
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +133,10 @@ ON CONFLICT (handle) DO NOTHING
 """
 
 
-async def put(tx: AsyncConnection, contents: Iterable[Content]) -> None:
+async def put(tx: AsyncConnection, contents: Iterable[Content], *, kept: Iterable[ContentKey] = ()) -> None:
     """Store what is not stored yet. What is stored already is touched, so that collection leaves it alone for an hour.
+
+    `kept` are originals that must be there already: they are touched alike, and nobody needs their bytes. Raise `Gone` where one is not.
 
     Call it first in a transaction, before boundaries are inserted: everybody, erasure too, locks originals before boundaries, so that two
     transactions with the same content never wait for each other in a circle.
@@ -129,16 +144,24 @@ async def put(tx: AsyncConnection, contents: Iterable[Content]) -> None:
     Raise `TooLarge` above `limits.ORIGINAL_BYTES`.
     """
     wanted = {c.key: c for c in contents}
-    if not wanted:
+    must = set(kept) - wanted.keys()
+    if not wanted and not must:
         return
     if any(len(c.data) > limits.ORIGINAL_BYTES for c in wanted.values()):
         msg = f"an original may have {limits.ORIGINAL_BYTES} bytes; split it"
         raise TooLarge(msg)
-    keys = sorted(wanted)
+    keys = sorted(wanted.keys() | must)
     there = {ContentKey(r["fleet"], r["sha256"]) for r in await raw.fetch(tx, _TOUCH, *raw.columns(keys, 2))}
-    rows = [(k.fleet, k.sha256, *compress(wanted[k].data), len(wanted[k].data)) for k in keys if k not in there]
+    if not must <= there:
+        raise Gone
+    rows = [(k.fleet, k.sha256, *(await _compressed(wanted[k].data)), len(wanted[k].data)) for k in keys if k not in there]
     if rows:  # what is there is not even compressed: a previous summary was stored as the parent's text
         await raw.execute(tx, _PUT, *raw.columns(rows, 5))
+
+
+async def _compressed(data: bytes) -> tuple[bytes, str]:
+    """`compress`, off the event loop where it would hold everybody up."""
+    return await asyncio.to_thread(compress, data) if len(data) > THREAD_BYTES else compress(data)
 
 
 async def get(tx: AsyncConnection, keys: Iterable[ContentKey]) -> dict[ContentKey, bytes]:
@@ -197,29 +220,35 @@ async def handles_of_many(tx: AsyncConnection, keys: Sequence[Key]) -> dict[Key,
     return found
 
 
-async def resolve(tx: AsyncConnection, fleet: str, handle: str, *, now: datetime) -> Resolved:
-    """Give back the bytes of a handle. Raise `NotFound` (also for another fleet's handle), `Gone` where it is expired or erased."""
+async def describe(tx: AsyncConnection, fleet: str, handle: str, *, now: datetime) -> Described:
+    """What a handle stands for, without its bytes. Raise `NotFound` (also for another fleet's), `Gone` where it is expired or erased."""
     if not handle.isascii() or "\x00" in handle:
         raise NotFound
     row = await raw.fetch_one(
         tx,
-        "SELECT h.sha256, h.kind, h.boundary_id, h.expires_at, h.erased_at, o.data, o.encoding FROM handles h"
+        "SELECT h.sha256, h.kind, h.boundary_id, h.expires_at, h.erased_at, o.size FROM handles h"
         " LEFT JOIN originals o ON o.fleet = h.fleet AND o.sha256 = h.sha256 WHERE h.handle = $1 AND h.fleet = $2",
         handle,
         fleet,
     )
     if row is None:
         raise NotFound
-    if row["erased_at"] is not None or row["data"] is None or (row["expires_at"] is not None and row["expires_at"] <= now):
+    if row["erased_at"] is not None or row["size"] is None or (row["expires_at"] is not None and row["expires_at"] <= now):
         raise Gone
-    return Resolved(
-        handle=handle,
-        fleet=fleet,
-        sha256=row["sha256"],
-        kind=Kind(row["kind"]),
-        boundary_id=row["boundary_id"],
-        data=_checked(row["data"], row["encoding"], row["sha256"]),
-    )
+    return Described(sha256=row["sha256"], kind=Kind(row["kind"]), boundary_id=row["boundary_id"], size=row["size"])
+
+
+async def resolve(tx: AsyncConnection, fleet: str, handle: str, *, now: datetime) -> Resolved:
+    """Give back the bytes of a handle. Raise `NotFound` (also for another fleet's handle), `Gone` where it is expired or erased."""
+    found = await describe(tx, fleet, handle, now=now)
+    row = await raw.fetch_one(tx, "SELECT data, encoding FROM originals WHERE fleet = $1 AND sha256 = $2", fleet, found.sha256)
+    if row is None:
+        raise Gone
+    if found.size > THREAD_BYTES:
+        data = await asyncio.to_thread(_checked, row["data"], row["encoding"], found.sha256)
+    else:
+        data = _checked(row["data"], row["encoding"], found.sha256)
+    return Resolved(handle=handle, fleet=fleet, sha256=found.sha256, kind=found.kind, boundary_id=found.boundary_id, data=data)
 
 
 async def record_recovery(tx: AsyncConnection, resolved: Resolved, *, via: str, now: datetime, run: str | None = None) -> None:

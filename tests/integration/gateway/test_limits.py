@@ -150,6 +150,25 @@ async def test_bodies_share_a_budget(stage):
     assert (await stage.http.post("/v1/originals", content=b"x" * limits.MIB)).status_code == 201
 
 
+@pytest.mark.parametrize("gateway_settings", [{"gateway_body_budget_mib": 80}])
+async def test_who_does_not_read_holds_memory_for_a_while_only(stage, monkeypatch):
+    """Answers share the budget of bodies: beyond it the next is sent away, and a client that stops reading is let go after its time."""
+    monkeypatch.setattr("services.gateway.routes_originals.SEND_S", 1.0)
+    bodies = stage.service._server._server.config.app._app.state.parts.bodies
+    size = 50 * limits.MIB
+    monkeypatch.setattr("services.gateway.routes_originals.SEND_BYTES_A_SECOND", size)
+    claim = (await stage.http.post("/v1/originals", content=b"x" * size)).json()
+    port = int(stage.service.url.rsplit(":", 1)[1])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+    writer.write(f"GET /v1/originals/{claim['handle']} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {stage.key}\r\n\r\n".encode())
+    await eventually(lambda: bodies.held == size)
+    _problem(await stage.http.get(f"/v1/originals/{claim['handle']}"), 503, "overloaded")
+    await eventually(lambda: bodies.held == 0)
+    assert len((await stage.http.get(f"/v1/originals/{claim['handle']}")).content) == size
+    writer.close()
+    assert reader is not None
+
+
 async def test_a_defect_is_a_problem_and_goes_to_the_log_without_content(stage, monkeypatch, caplog):
     """An unexpected error is a 500 with the request id; its text stays inside."""
 

@@ -90,6 +90,17 @@ async def test_a_claim_must_be_true(stage):
     assert both.status_code == 422
 
 
+async def test_a_claim_costs_no_memory(stage, monkeypatch):
+    """A claim check is compared with what is stored without loading it: many at once, of 64 MiB each, would not fit."""
+    claim = (await stage.http.post("/v1/originals", content=Messages().content())).json()
+
+    async def loaded(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(originals, "resolve", loaded)
+    assert (await stage.http.post("/v1/boundaries", json=body(messages=claim))).status_code == 202
+
+
 async def test_a_large_upload_does_not_hold_up_others(stage):
     """While 32 MiB are stored, small requests are answered."""
     upload = asyncio.create_task(stage.http.post("/v1/originals", content=EXACT * 43_000))

@@ -1,7 +1,9 @@
 """Each stage's promises: modes, holds, outcomes, stored answers, bound bytes."""
 
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import text as sql
@@ -9,8 +11,10 @@ from sqlalchemy import text as sql
 from tests.harness.pipeline import ScriptedJudge, Stages, candidate, output
 from winnow.contracts import limits
 from winnow.contracts.envelope import decode
-from winnow.contracts.events import Candidate, ClaimCheck, Committed, Evidence, Scores, sha256
+from winnow.contracts.errors import TooLarge
+from winnow.contracts.events import Candidate, ClaimCheck, Committed, Evidence, Messages, Scores, sha256
 from winnow.contracts.vocabulary import Decision, DecisionReason, Mode, Outcome, Reason, Rules
+from winnow.messaging.records import Received
 from winnow.storage import boundaries, fleets, originals, stuck
 from winnow.storage.boundaries import NewBoundary
 from winnow.storage.database import Database
@@ -349,6 +353,46 @@ async def test_what_the_gateway_took_and_nobody_can_judge_comes_to_its_end(
     assert found.committed_at is not None
     assert found.boundary_id not in {s.boundary.boundary_id for s in waiting}
     assert [d.reason for d in stages.dead] == [reason, reason]
+
+
+async def test_large_claims_are_opened_some_at_a_time(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many claim checks a batch has, few are in memory at once; all are answered in order, also who lies about its size."""
+    fleet = fresh()
+    stages = Stages(store, AISLE)
+    claims = [await upload(store, fleet, Messages(history=(output(n, f"seat {n}C"),)).content()) for n in range(5)]
+    claims[3] = claims[3].model_copy(update={"size": 0})
+    monkeypatch.setattr("services.retriever.handlers.CLAIMED_BYTES", 2 * claims[0].size)
+    opened: list[int] = []
+    original_open = stages.retriever._open
+
+    async def opening(batch: Sequence[Received[Candidate]]) -> tuple[list[Any], list[Any]]:
+        opened.append(len(batch))
+        return await original_open(batch)
+
+    monkeypatch.setattr(stages.retriever, "_open", opening)
+    asked = [candidate(TEXT, fleet=fleet, index=n, history=(), retained=(), messages=claim) for n, claim in enumerate(claims, 1)]
+    handled = await stages.retrieve(*asked)
+    assert opened == [2, 3]
+    assert [decode(Evidence, o.body).index for o in handled.outgoing if o.topic.event is Evidence] == [1, 2, 3, 5]
+    assert [d.reason for d in handled.dead] == [Reason.HASH_MISMATCH]
+
+
+async def test_evidence_that_nothing_can_hold_ends_as_rejected(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evidence above what an original may have costs its own boundary, which is told so; a neighbour in the batch is answered."""
+    fleet = fresh()
+    stages = Stages(store, AISLE)
+    asked = candidate(TEXT, fleet=fleet)
+
+    def full(*_: object, **__: object) -> None:
+        raise TooLarge
+
+    monkeypatch.setattr("services.retriever.handlers.output_of", full)
+    with pytest.raises(TooLarge):
+        await stages.retrieve(asked, candidate(TEXT, fleet=fleet, index=2))
+    (rejected,) = (await stages.retrieve(asked)).outgoing
+    told = decode(Committed, rejected.body)
+    assert (told.outcome, told.reason) == (Outcome.REJECTED, Reason.TOO_LARGE)
+    assert [d.reason for d in stages.dead] == [Reason.TOO_LARGE]
 
 
 async def test_a_redelivery_whose_claim_has_expired_publishes_the_stored_answer(store: Database) -> None:

@@ -46,6 +46,19 @@ async def test_content_is_stored_once_a_fleet(db, fleet, now):
     assert sorted((r["fleet"], r["size"], r["encoding"]) for r in rows) == sorted([(fleet, 1000, "raw"), ("other", 1000, "raw")])
 
 
+async def test_what_must_be_there(db, fleet):
+    """An original that is only referred to is touched where it is there, and missed where it is not."""
+    there, new = Content.of(fleet, secrets.token_bytes(100)), Content.of(fleet, secrets.token_bytes(100))
+    async with db.transaction() as tx:
+        await originals.put(tx, [there])
+        await raw.execute(tx, "UPDATE originals SET touched_at = touched_at - interval '1 day' WHERE fleet = $1", fleet)
+        await originals.put(tx, [new], kept=[there.key, new.key])
+        rows = await raw.fetch(tx, "SELECT 1 FROM originals WHERE fleet = $1 AND touched_at > now() - interval '1 hour'", fleet)
+        assert len(rows) == 2
+        with pytest.raises(Gone):
+            await originals.put(tx, [], kept=[ContentKey(fleet, "0" * 64)])
+
+
 async def test_compression(db, fleet):
     """What compresses is stored compressed."""
     content = Content.of(fleet, "the same again and again " * 1000)

@@ -26,8 +26,10 @@ class Message(Model):
 class Messages(Model):
     """H and R: what a claim check holds where a candidate is above the topic's limit."""
 
-    history: tuple[Message, ...] = Field(default=(), description="The span H that the summary replaces.")
-    retained: tuple[Message, ...] = Field(default=(), description="The retained interaction R: the last action with its output.")
+    history: tuple[Message, ...] = Field(default=(), max_length=limits.MAX_MESSAGES, description="The span H that the summary replaces.")
+    retained: tuple[Message, ...] = Field(
+        default=(), max_length=limits.MAX_MESSAGES, description="The retained interaction R: the last action with its output."
+    )
 
     def content(self) -> bytes:
         """Canonical bytes: what is stored as the original `history`, hashed and claim-checked."""
