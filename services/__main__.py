@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import importlib
 import sys
 from collections.abc import Callable, Sequence
@@ -30,6 +31,9 @@ BROKER_PATIENCE_S = 60.0
 #: sysexits.h: the settings are wrong; a supervisor need not try again.
 EXIT_CONFIG = 78
 
+#: Objects between two collections of the youngest generation: a batch of boundaries makes tens of thousands that all die by themselves.
+GC_THRESHOLD = 100_000
+
 Build = Callable[[Telemetry, KafkaSettings, DatabaseSettings], Service]
 
 
@@ -48,6 +52,11 @@ async def serve(names: Sequence[str]) -> int:
     try:
         await _topics(kafka, telemetry, create=process.topics_create)
         services = [builder(name)(parts[name], kafka, database) for name in names]
+        # What is loaded by now stays until the end. Frozen, it is not looked at again: events and rows are many small objects, and
+        # collecting among everything took a fifth of a stage's time (29 against 42 boundaries a second).
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(GC_THRESHOLD, 50, 100)
         status = StatusServer(process.status_host, process.status_port, lambda: [c for s in services for c in s.checks()], telemetry)
         await status.start()
         try:

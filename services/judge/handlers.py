@@ -56,6 +56,7 @@ class JudgeHandler:
         self._judges = judges
         self._fallback = judges[fallback]
         self._clock = clock
+        self._points = fleets.KnownPoints()
         self._telemetry = telemetry
 
     def identity(self, event: Evidence) -> Hashable:
@@ -65,10 +66,10 @@ class JudgeHandler:
     async def handle(self, batch: Sequence[Received[Evidence]]) -> Handled:
         """Judge a batch. See the module's docstring for the order."""
         keys = [Key(r.event.fleet, r.event.boundary_id) for r in batch]
-        async with self._database.transaction() as tx:
+        async with self._database.reading() as tx:
             known = await boundaries.load(tx, keys)
-            answered = await stages.load_outputs(tx, keys, Stage.SCORES)
-            points = await fleets.points(tx, {b.operating_point for b in known.values() if b.operating_point is not None})
+            stored = await stages.load_outputs(tx, [k for k, b in known.items() if b.scored_at is not None], Stage.SCORES)
+            points = await self._points.get(tx, {b.operating_point for b in known.values() if b.operating_point is not None})
         dead: list[Dead] = []
         valid: list[Received[Evidence]] = []
         for received, key in zip(batch, keys, strict=True):
@@ -81,13 +82,15 @@ class JudgeHandler:
                 dead.append(Dead(record=received.record, reason=Reason.ID_CONFLICT, error=error))
             else:
                 valid.append(received)
-        new = [r for r in valid if Key(r.event.fleet, r.event.boundary_id) not in answered]
+        new = [r for r in valid if Key(r.event.fleet, r.event.boundary_id) not in stored]
         names = {id(r): _judge_of(known[Key(r.event.fleet, r.event.boundary_id)], points) for r in new}
         answers = await self._ask(new, names, known)
         if answers:
-            await self._store(answers)
-        async with self._database.transaction() as tx:
-            stored = await stages.load_outputs(tx, [Key(r.event.fleet, r.event.boundary_id) for r in valid], Stage.SCORES)
+            stored |= await self._store(answers)
+        missing = [key for r in new if (key := Key(r.event.fleet, r.event.boundary_id)) not in stored]
+        if missing:  # another worker was first; its answer is the one that stands
+            async with self._database.reading() as tx:
+                stored |= await stages.load_outputs(tx, missing, Stage.SCORES)
         outgoing = [
             outgoing_of(SCORES, stored[key], r.context) for r in valid if (key := Key(r.event.fleet, r.event.boundary_id)) in stored
         ]
@@ -177,8 +180,8 @@ class JudgeHandler:
         async with self._database.transaction() as tx:
             return (await originals.resolve(tx, fleet, text.handle or "", now=self._clock())).data.decode()
 
-    async def _store(self, answers: Sequence[_Answered]) -> None:
-        """One transaction with all scores and what their calls cost."""
+    async def _store(self, answers: Sequence[_Answered]) -> dict[Key, stages.StoredOutput]:
+        """One transaction with all scores and what their calls cost. Return what this call has stored."""
         now = self._clock()
         contents: list[Content] = []
         handles: list[NewHandle] = []
@@ -193,11 +196,12 @@ class JudgeHandler:
             if contents:
                 await originals.put(tx, contents)
                 await originals.put_handles(tx, handles)
-            await stages.store_scores(tx, rows, now=now)
+            done = await stages.store_scores(tx, rows, now=now)
             started = {name for name, judge in self._judges.items() if judge.capabilities.remote}
             calls = [c for a in answers for c in a.calls]
             await judge_calls.finish(tx, [f for i, f in calls if i.judge in started])
             await judge_calls.record(tx, [(i, f) for i, f in calls if i.judge not in started])
+        return stages.stored_by(rows, done, Stage.SCORES, now=now)
 
 
 def _judge_of(boundary: Boundary, points: Mapping[int, fleets.OperatingPoint]) -> str | None:

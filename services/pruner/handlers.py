@@ -66,6 +66,7 @@ class PrunerHandler:
         """`monitor_stale_after`: age of the drift monitor's heartbeat that holds fleets whose operating point says so."""
         self._database = database
         self._clock = clock
+        self._points = fleets.KnownPoints()
         self._stale_after = monitor_stale_after
         self._telemetry = telemetry
 
@@ -80,13 +81,18 @@ class PrunerHandler:
         dead: list[Dead] = []
         async with self._database.transaction() as tx:
             known = await boundaries.load(tx, keys)
-            stored = await stages.load_outputs(tx, keys, Stage.COMMITTED)
+            stored = await stages.load_outputs(tx, [k for k, b in known.items() if b.committed_at is not None], Stage.COMMITTED)
             valid = [r for r in batch if self._valid(r, known, dead)]
             new = [r for r in valid if Key(r.event.fleet, r.event.boundary_id) not in stored]
             fresh: list[Committed] = []
             if new:
-                fresh = await self._commit(tx, new, known, now)
-                stored |= await stages.load_outputs(tx, [Key(e.fleet, e.boundary_id) for e in fresh], Stage.COMMITTED)
+                answers = await self._commit(tx, new, known, now)
+                done = await stages.store_committed(tx, answers, now=now)
+                fresh = [a.event for a in answers if Key(a.event.fleet, a.event.boundary_id) in done]
+                stored |= stages.stored_by(answers, done, Stage.COMMITTED, now=now)
+                lost = [key for r in new if (key := Key(r.event.fleet, r.event.boundary_id)) not in done]
+                if lost:  # another worker was first; its answer is the one that stands
+                    stored |= await stages.load_outputs(tx, lost, Stage.COMMITTED)
         self._count(fresh, known)
         outgoing = [
             outgoing_of(COMMITTED, stored[key], r.context) for r in valid if (key := Key(r.event.fleet, r.event.boundary_id)) in stored
@@ -112,11 +118,11 @@ class PrunerHandler:
 
     async def _commit(
         self, tx: Transaction, batch: Sequence[Received[Scores]], known: Mapping[Key, Boundary], now: datetime
-    ) -> list[Committed]:
-        """Decide and store, within `tx`. Return what was decided."""
+    ) -> list[stages.CommittedAnswer]:
+        """Decide, and store the committed texts, within `tx`. Return what was decided."""
         keys = [Key(r.event.fleet, r.event.boundary_id) for r in batch]
         gates = await fleets.gate(tx, {k.fleet for k in keys}, now=now, stale_after=self._stale_after)
-        points = await fleets.points(tx, {_stamped(known[k]) for k in keys})
+        points = await self._points.get(tx, {_stamped(known[k]) for k in keys})
         listed = await entries.outlines(tx, keys)
         texts = await originals.get(tx, {ContentKey(k.fleet, known[k].candidate_sha256) for k in keys})
         handles = await originals.handles_of_many(tx, keys)
@@ -156,8 +162,7 @@ class PrunerHandler:
             answers.append(stages.CommittedAnswer(event=decided.event, output=output))
         await originals.put(tx, contents)
         await originals.put_handles(tx, new_handles)
-        await stages.store_committed(tx, answers, now=now)
-        return [a.event for a in answers]
+        return answers
 
     def _count(self, fresh: Sequence[Committed], known: Mapping[Key, Boundary]) -> None:
         """Metrics of what this call decided."""

@@ -12,6 +12,7 @@ import orjson
 from sqlalchemy import URL, event, exc, make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from winnow.storage import raw
 from winnow.storage.faults import data_error, transient
 from winnow.storage.values import jsonb
 
@@ -57,6 +58,18 @@ def _alive(dbapi_connection: Any, _record: object, _proxy: object) -> None:  # n
         raise exc.DisconnectionError
 
 
+@asynccontextmanager
+async def _begun(tx: AsyncConnection) -> AsyncIterator[None]:
+    """A transaction of the driver on `tx`. A connection whose transaction could not be ended is thrown away, never pooled."""
+    connection = await raw.driver(tx)
+    try:
+        async with connection.transaction():
+            yield
+    finally:
+        if not connection.is_closed() and connection.is_in_transaction():
+            await tx.invalidate()
+
+
 class Database:
     """A pool of connections to one database. `async with Database(url) as database:`, or `await close()` when done.
 
@@ -73,6 +86,8 @@ class Database:
             self._url,
             pool_size=pool_size,
             max_overflow=0,
+            # Transactions are the driver's own (`_begun`): SQLAlchemy's needs a statement more to begin, and two greenlets.
+            isolation_level="AUTOCOMMIT",
             pool_timeout=pool_timeout_s,
             # For every connection, the driver's own statements included: jsonb comes as Python values.
             json_serializer=jsonb,
@@ -107,7 +122,13 @@ class Database:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
         """One transaction as the pipeline: sees all fleets. Commits at the end, rolls back on an exception."""
-        async with self._engine.begin() as tx:
+        async with self._engine.connect() as tx, _begun(tx):
+            yield tx
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """For look-ups as the pipeline: each statement by itself, without the round trips of a transaction. Write nothing in it."""
+        async with self._engine.connect() as tx:
             yield tx
 
     @asynccontextmanager
@@ -116,7 +137,7 @@ class Database:
 
         Role and fleet are the transaction's own: the pooled connection forgets them when it ends, however it ends.
         """
-        async with self._engine.begin() as tx:
+        async with self._engine.connect() as tx, _begun(tx):
             await tx.execute(
                 text("SELECT set_config('winnow.fleet', :fleet, true), set_config('role', 'winnow_gateway', true)"), {"fleet": fleet}
             )

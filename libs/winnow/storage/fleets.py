@@ -12,6 +12,9 @@ from winnow.contracts.vocabulary import Mode
 from winnow.storage import audit, raw
 from winnow.storage.values import storable, storable_or_none
 
+#: Operating points that a stage remembers: a few hundred bytes each, and thousands of fleets have no more than one in use.
+KNOWN_POINTS = 4096
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
@@ -168,6 +171,22 @@ async def _lock(tx: AsyncConnection, fleet: str) -> raw.Record:
         msg = f"there is no fleet {fleet!r}; it is created by its first boundary or API key"
         raise NotFound(msg)
     return row
+
+
+class KnownPoints:
+    """Operating points by id, remembered: a stored one never changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, OperatingPoint] = {}
+
+    async def get(self, tx: AsyncConnection, ids: Iterable[int]) -> dict[int, OperatingPoint]:
+        """As `points`; asks the database only for what was not asked for before."""
+        wanted = set(ids)
+        if missing := wanted - self._known.keys():
+            if len(self._known) >= KNOWN_POINTS:
+                self._known.clear()
+            self._known |= await points(tx, missing)
+        return {i: self._known[i] for i in wanted if i in self._known}
 
 
 async def set_point(tx: AsyncConnection, fleet: str, point: Point, *, by: str, because: str | None, now: datetime) -> OperatingPoint:

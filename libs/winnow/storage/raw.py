@@ -10,15 +10,10 @@ Record = asyncpg.Record
 
 
 async def driver(tx: AsyncConnection) -> "asyncpg.Connection[Record]":
-    """The asyncpg connection of `tx`, with its transaction begun.
-
-    SQLAlchemy begins a transaction with its own first statement; statements given to the driver before that would commit one by one.
-    """
+    """The asyncpg connection of `tx`."""
     # `get_raw_connection` would do the same through a greenlet, which costs more than a short statement.
     pooled = tx.sync_connection.connection if tx.sync_connection is not None and not tx.invalidated else await tx.get_raw_connection()
     connection: asyncpg.Connection[Record] = pooled.driver_connection  # type: ignore[assignment]  # typed as Any | None by SQLAlchemy
-    if not connection.is_in_transaction():
-        await tx.exec_driver_sql("SELECT 1")
     return connection
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
@@ -121,6 +121,16 @@ def _outputs(batch: Sequence[tuple[int, _Answer]]) -> tuple[list[object], ...]:
 def _stored(rows: Sequence[raw.Record]) -> set[Key]:
     """The keys that a stage's statement stored."""
     return {Key(r["fleet"], r["boundary_id"]) for r in rows}
+
+
+def stored_by(answers: Sequence[A], keys: Collection[Key], stage: Stage, *, now: datetime) -> dict[Key, StoredOutput]:
+    """The outputs of `answers` that a `store_*` call at `now` has stored (it returned `keys`), as `load_outputs` would read them."""
+    found: dict[Key, StoredOutput] = {}
+    for answer in answers:
+        key = Key(answer.event.fleet, answer.event.boundary_id)
+        if key in keys and key not in found:
+            found[key] = StoredOutput(fleet=key.fleet, boundary_id=key.boundary_id, stage=stage, output=answer.output, created_at=now)
+    return found
 
 
 async def store_evidence(tx: AsyncConnection, answers: Sequence[EvidenceAnswer], *, now: datetime) -> set[Key]:
