@@ -121,7 +121,7 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
-        """One transaction as the pipeline: sees all fleets. Commits at the end, rolls back on an exception."""
+        """One transaction as the pipeline: sees all fleets. Commits at the end, rolls back on an exception, and on nothing else."""
         async with self._engine.connect() as tx, _begun(tx):
             yield tx
 
