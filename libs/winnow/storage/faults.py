@@ -44,6 +44,8 @@ def transient(error: BaseException) -> bool:
         if isinstance(at, asyncpg.PostgresError):
             # A cached statement is invalid after a migration changed its tables under it.
             return isinstance(at, asyncpg.InvalidCachedStatementError) or _passes(at.sqlstate or "")
+        if isinstance(at, asyncpg.InternalClientError):  # asked between the server's last word and the end of the connection
+            return "cannot switch to state" in str(at)
         if isinstance(at, asyncpg.DataError):  # the driver could not encode a value; an InterfaceError by inheritance
             return False
         if isinstance(at, asyncpg.InterfaceError):  # others are our own misuse of the driver, and no patience mends those

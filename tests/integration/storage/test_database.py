@@ -70,6 +70,22 @@ def test_other_errors(error, passes):
     assert not data_error(error)
 
 
+async def test_a_farewell_that_the_driver_has_only_half_read_passes(database):
+    """Between the server's last word and the end of its connection the driver refuses whatever it is asked; the next connection works."""
+    fields = b"SFATAL\0C57P01\0Mterminating connection\0\0"
+    async with Database(database.dsn, pool_size=1) as db:
+        async with db.transaction() as tx:
+            connection = await raw.driver(tx)
+        connection._protocol.data_received(b"E" + (len(fields) + 4).to_bytes(4, "big") + fields)
+        with pytest.raises(asyncpg.InternalClientError) as caught:
+            async with db.transaction():
+                pass
+        assert transient(caught.value)
+        connection.terminate()
+        async with db.transaction() as tx:
+            assert await raw.fetch(tx, "SELECT 1")
+
+
 async def test_our_own_mistakes_do_not_pass(db):
     """Using the driver wrongly is no transient fault: it would be retried for ever."""
     with pytest.raises(asyncpg.InterfaceError) as caught:
