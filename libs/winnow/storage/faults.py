@@ -41,15 +41,14 @@ def transient(error: BaseException) -> bool:
     for at in _chain(error):
         if isinstance(at, exc.TimeoutError | exc.DisconnectionError) or (isinstance(at, exc.DBAPIError) and at.connection_invalidated):
             return True
+        if isinstance(at, asyncpg.InternalClientError):  # asked between the server's last word and the end of the connection
+            return "cannot switch to state" in str(at)
         if isinstance(at, asyncpg.PostgresError):
             # A cached statement is invalid after a migration changed its tables under it.
             return isinstance(at, asyncpg.InvalidCachedStatementError) or _passes(at.sqlstate or "")
-        if isinstance(at, asyncpg.InternalClientError):  # asked between the server's last word and the end of the connection
-            return "cannot switch to state" in str(at)
-        if isinstance(at, asyncpg.DataError):  # the driver could not encode a value; an InterfaceError by inheritance
-            return False
-        if isinstance(at, asyncpg.InterfaceError):  # others are our own misuse of the driver, and no patience mends those
-            return "clos" in str(at)
+        if isinstance(at, asyncpg.InterfaceError):
+            # The driver could not encode a value, or we misuse it: no patience mends those.
+            return not isinstance(at, asyncpg.DataError) and "clos" in str(at)
         if isinstance(at, OSError | TimeoutError | EOFError):
             return True
     return False
