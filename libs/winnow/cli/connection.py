@@ -40,18 +40,23 @@ def running() -> "Endpoints | None":
 
 def database_url() -> str:
     """WINNOW_DATABASE_URL, else that of the running `winnow up`. Raise `NotConnected`."""
-    from winnow.storage.database import driver_url
-
     if url := os.environ.get("WINNOW_DATABASE_URL"):
-        try:
-            driver_url(url)
-        except ValueError as exc:
-            msg = f"WINNOW_DATABASE_URL: {exc}"
-            raise NotConnected(msg) from None
-        return url
+        return checked_url(url)
     if found := running():
         return found.database_url
     raise NotConnected("no database: start `winnow up` in another terminal, or set WINNOW_DATABASE_URL")
+
+
+def checked_url(url: str) -> str:
+    """`url`, where it is one of a database that Winnow can use; the error does not quote it. Raise `NotConnected`."""
+    from winnow.storage.database import driver_url
+
+    try:
+        driver_url(url)
+    except ValueError as exc:
+        msg = f"WINNOW_DATABASE_URL: {exc}"
+        raise NotConnected(msg) from None
+    return url
 
 
 def gateway() -> tuple[str, str]:

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Self
 
-from winnow.cli import endpoints, secret_file, topics
+from winnow.cli import connection, endpoints, secret_file, topics
 from winnow.cli.endpoints import Endpoints
 from winnow.contracts.errors import WinnowError
 from winnow.embedded import BrokerHandle, Capability, Deadline, KafkaBroker, MeshBroker, PostgresServer, StartFailedError
@@ -117,6 +117,7 @@ class Stack:
         Raises:
             AlreadyRunningError: another process runs Winnow in this state folder; the error names it.
             EmbeddedError: a part could not be started; the error says why.
+            NotConnected, Unreachable, Refused: WINNOW_DATABASE_URL is none, or the database does not answer or refuses.
         """
         self._lock.acquire()
         try:
@@ -136,8 +137,9 @@ class Stack:
         self._say("migrating the database")
         from winnow.storage import migrate
 
-        migrate.upgrade(settings["WINNOW_DATABASE_URL"])
-        api_key = asyncio.run(self._ensure_key(settings["WINNOW_DATABASE_URL"]))
+        with connection.unreachable():
+            migrate.upgrade(settings["WINNOW_DATABASE_URL"])
+            api_key = asyncio.run(self._ensure_key(settings["WINNOW_DATABASE_URL"]))
         self._say("creating topics")
         asyncio.run(topics.ensured(settings))
         self._say("starting the services")
@@ -198,7 +200,7 @@ class Stack:
     def _start_postgres(self) -> str:
         """The URL of the database: the caller's own, or the one that is started here."""
         if given := self._environment.get("WINNOW_DATABASE_URL"):
-            return given
+            return connection.checked_url(given)
         self._say("starting PostgreSQL")
         directory = None if self._plan.ephemeral else self._data("postgres")
         self._postgres = PostgresServer(directory, ephemeral=self._plan.ephemeral)
