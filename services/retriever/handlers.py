@@ -93,7 +93,7 @@ class RetrieverHandler:
         for work in new:
             try:
                 examined[work.key, work.request_sha256] = await self._examine(work)
-            except _TooManyEntries as exc:
+            except TooLarge as exc:
                 refused.append(work.refused(Reason.TOO_LARGE, str(exc)))
         try:
             stored, fresh = await self._store([w for w in new if (w.key, w.request_sha256) in examined], examined)
@@ -158,7 +158,7 @@ class RetrieverHandler:
         return works, refused
 
     async def _examine(self, work: _Work) -> Examined:
-        """Run the core, off the event loop where it takes long enough to starve heartbeats."""
+        """Run the core, off the event loop where it takes long enough to starve heartbeats. Raise `TooLarge` above the limit of entries."""
         event = work.received.event
         core = partial(
             examine,
@@ -178,8 +178,6 @@ class RetrieverHandler:
         else:
             found = core()
             await asyncio.sleep(0)  # the other services of this process get their turn
-        if len(found.parsed.entries) > limits.MAX_ENTRIES:
-            raise _TooManyEntries(len(found.parsed.entries))
         return found
 
     async def _store(
@@ -224,13 +222,6 @@ class RetrieverHandler:
             done = await stages.store_evidence(tx, answers, now=now)
         requests = {found.boundary.key: found.boundary.request_sha256 for found in inserted}
         return requests, stages.stored_by(answers, done, Stage.EVIDENCE, now=now)
-
-
-class _TooManyEntries(Exception):
-    """The summary has more entries than are judged."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__(f"the summary has {count} entries, at most {limits.MAX_ENTRIES} are judged")
 
 
 def portions(batch: Sequence[Received[Candidate]]) -> Iterator[list[Received[Candidate]]]:

@@ -7,6 +7,8 @@ from winnow.compaction.analysis import Analysis, analyse
 from winnow.compaction.parse import parse
 from winnow.compaction.profiles import PROFILES
 from winnow.compaction.segments import Parsed
+from winnow.contracts import limits
+from winnow.contracts.errors import TooLarge
 from winnow.contracts.events import Message
 from winnow.contracts.vocabulary import Rules
 
@@ -34,8 +36,14 @@ def examine(  # noqa: PLR0913  the parts of a boundary, each by its name
     pins: Sequence[str] = (),
     user_turns_survive: bool | None = None,
 ) -> Examined:
-    """Examine one boundary. M is parsed with the profile that was found for the candidate: one host writes both."""
+    """Examine one boundary. M is parsed with the profile that was found for the candidate: one host writes both.
+
+    Raise `TooLarge` where the candidate has more entries than are judged, before any work is done for them.
+    """
     parsed = parse(candidate, host=host, profile=profile, rules=rules, pins=pins)
+    if len(parsed.entries) > limits.MAX_ENTRIES:
+        msg = f"the summary has {len(parsed.entries)} entries, at most {limits.MAX_ENTRIES} are judged"
+        raise TooLarge(msg)
     before = parse(previous, host=host, profile=parsed.profile, rules=rules) if previous else None
     survive = PROFILES[parsed.profile].user_turns_survive if user_turns_survive is None else user_turns_survive
     analysis = analyse(parsed, task=task, previous=before, history=history, retained=retained, user_turns_survive=survive, rules=rules)

@@ -107,6 +107,7 @@ class OutboxTable:
                 ]
             )
             await outbox.mark_sent(tx, done, now=self._clock())
+            await outbox.mark_failed(tx, sorted({row.id for row in rows} - set(done)), "not confirmed by the broker")
             return len(done)
 
     async def depth(self) -> tuple[int, float]:

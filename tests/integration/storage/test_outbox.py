@@ -11,6 +11,7 @@ from tests.harness.waiting import eventually
 from tests.integration.storage.builders import candidate, stored, told
 from winnow.contracts.topics import CANDIDATE
 from winnow.storage import outbox, raw
+from winnow.storage.adapters import OutboxTable
 from winnow.storage.database import OUTBOX_CHANNEL
 from winnow.storage.outbox import NewMessage
 
@@ -45,6 +46,21 @@ async def test_claims_in_order(db, fleet, now):
         claimed = await outbox.claim(tx)
         assert [(c.message.event_id, c.attempts) for c in claimed] == [(m.event_id, int(i == 0)) for i, m in enumerate(messages[3:])]
         assert (await outbox.depth(tx))[0] == 4
+
+
+async def test_the_relay_counts_what_was_not_confirmed(db, fleet, now):
+    """Rows that the broker did not confirm stay, with one attempt more and the reason; the confirmed ones are done with."""
+    async with db.transaction() as tx:
+        await outbox.add(tx, [_message(fleet, n) for n in range(3)])
+
+    async def send(items):
+        return [items[0].id]
+
+    assert await OutboxTable(db, lambda: now).relay(10, send) == 1
+    async with db.transaction() as tx:
+        rows = await raw.fetch(tx, "SELECT sent_at IS NOT NULL AS sent, attempts, last_error FROM outbox ORDER BY id")
+    told = "not confirmed by the broker"
+    assert [tuple(row) for row in rows] == [(True, 0, None), (False, 1, told), (False, 1, told)]
 
 
 async def test_one_relay_at_a_time(db, fleet):
