@@ -44,10 +44,15 @@ UNION ALL
 SELECT fleet, sha256 FROM handles WHERE erased_at IS NULL AND sha256 IS NOT NULL AND (expires_at IS NULL OR expires_at > now())
 """
 
+# Locked in key order, as `originals.put` locks: in the order of the scan the two would wait for each other in a circle. What was touched
+# by whoever had the lock before is looked at again, and stays.
 _COLLECT = f"""
-WITH referred AS ({REFERRED})
-DELETE FROM originals o WHERE o.touched_at < now() - $1::interval AND ($2::text IS NULL OR o.fleet = $2)
-    AND NOT EXISTS (SELECT FROM referred r WHERE r.fleet = o.fleet AND r.sha256 = o.sha256)
+WITH referred AS ({REFERRED}), unused AS (
+    SELECT o.fleet, o.sha256 FROM originals o WHERE o.touched_at < now() - $1::interval AND ($2::text IS NULL OR o.fleet = $2)
+        AND NOT EXISTS (SELECT FROM referred r WHERE r.fleet = o.fleet AND r.sha256 = o.sha256)
+    ORDER BY o.fleet, o.sha256 FOR UPDATE OF o
+)
+DELETE FROM originals o USING unused u WHERE o.fleet = u.fleet AND o.sha256 = u.sha256
 """  # noqa: S608  built from a constant
 
 
