@@ -7,20 +7,37 @@ and make canaries. Pure: all chance comes from the generator that is passed in.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from random import Random
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from winnow.compaction import text as texts
 from winnow.compaction.values import Value, is_short_number, values_of
 from winnow.contracts.events import Message
 from winnow.contracts.vocabulary import MessageKind
 
+T = TypeVar("T")
+
 #: A number that is changed: a maximal run of at least two digits. A single digit stands in every text, so that changing it proves little.
 _NUMBER: Final = re.compile(r"[0-9]{2,}")
+
+
+class Chance(Protocol):
+    """What is drawn with; a seeded `random.Random`. The core itself knows no randomness."""
+
+    def choice(self, seq: Sequence[T], /) -> T:
+        """One item."""
+        ...
+
+    def shuffle(self, x: MutableSequence[T], /) -> None:
+        """Mix in place."""
+        ...
+
+    def randrange(self, start: int, /) -> int:
+        """A number from 0 to below `start`."""
+        ...
 
 
 class Stress(StrEnum):
@@ -122,7 +139,7 @@ class Stressed:
         return TRUTHS[self.kind]
 
 
-def stressed(kind: Stress, cases: Sequence[Case], chance: Random) -> Iterator[Stressed]:
+def stressed(kind: Stress, cases: Sequence[Case], chance: Chance) -> Iterator[Stressed]:
     """Change every case in one way.
 
     Args:
@@ -160,7 +177,7 @@ def _previous_only(case: Case) -> list[int]:
     return [e.n for e in case.entries if e.prev and not e.env and not e.user]
 
 
-def _with_donors(kind: Stress, cases: Sequence[Case], chance: Random, fits: Callable[[Case, Case], bool]) -> Iterator[Stressed]:
+def _with_donors(kind: Stress, cases: Sequence[Case], chance: Chance, fits: Callable[[Case, Case], bool]) -> Iterator[Stressed]:
     """Swap outputs or the previous summary for those of donors, as few donors a case as hold none of the entries' values."""
     of_previous = kind is Stress.PREVIOUS_SWAPPED
     for case in cases:
@@ -209,7 +226,7 @@ def _moved(case: Case) -> Stressed:
 
 
 #: Makes another number of one: the number, those of the outputs by length, those of the entry. None where there is none.
-_Change = Callable[[str, "_Numbers", Random], str | None]
+_Change = Callable[[str, "_Numbers", Chance], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +237,7 @@ class _Numbers:
     entry: frozenset[str]
 
 
-def _with_numbers(kind: Stress, cases: Sequence[Case], chance: Random, change: _Change) -> Iterator[Stressed]:
+def _with_numbers(kind: Stress, cases: Sequence[Case], chance: Chance, change: _Change) -> Iterator[Stressed]:
     """Change one number in every entry that has one; all entries of a case at once, because no entry decides another's score."""
     for case in cases:
         of_outputs = set(_NUMBER.findall(case.said_by_outputs))
@@ -245,14 +262,14 @@ def _with_numbers(kind: Stress, cases: Sequence[Case], chance: Random, change: _
             yield Stressed(kind=kind, case=_edited(case, edits), entries=tuple(edits))
 
 
-def _other_digit(number: str, _: _Numbers, chance: Random) -> str:
+def _other_digit(number: str, _: _Numbers, chance: Chance) -> str:
     """The number with another digit in one place; no zero in front."""
     at = chance.randrange(len(number))
     digits = [digit for digit in "0123456789" if digit != number[at] and (digit != "0" or at > 0)]
     return number[:at] + chance.choice(digits) + number[at + 1 :]
 
 
-def _other_number(number: str, numbers: _Numbers, chance: Random) -> str | None:
+def _other_number(number: str, numbers: _Numbers, chance: Chance) -> str | None:
     """Another number of the same length that an output says and the entry does not."""
     others = [other for other in numbers.outputs.get(len(number), ()) if other not in numbers.entry]
     return chance.choice(others) if others else None
