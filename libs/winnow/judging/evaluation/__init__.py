@@ -1,0 +1,1 @@
+"""How good a judge is, measured on labelled boundaries. Pure: data and draws come in, figures and documents go out."""
