@@ -22,7 +22,7 @@ KINDS: Mapping[ProblemReason, tuple[int, str]] = {
     ProblemReason.UNAUTHORISED: (401, "The API key is missing or not valid"),
     ProblemReason.FORBIDDEN: (403, "The API key may not do this"),
     ProblemReason.OTHER_FLEET: (403, "The body names another fleet than the API key's"),
-    ProblemReason.NOT_FOUND: (404, "There is no such thing in this fleet"),
+    ProblemReason.NOT_FOUND: (404, "Not found"),
     ProblemReason.GONE: (410, "It has expired or was erased"),
     ProblemReason.METHOD_NOT_ALLOWED: (405, "The method is not allowed here"),
     ProblemReason.UNSUPPORTED_ENCODING: (415, "The content encoding is not taken"),
