@@ -110,6 +110,16 @@ class Verdict(StrEnum):
     UNSCORED = "unscored"  # no usable answer: kept
 
 
+class FindingKind(StrEnum):
+    """What the boundary's texts say against an entry. The first two cap its score, the others are told and cap nothing."""
+
+    CONTRADICTED = "contradicted"  # an output, or the previous summary, gives another value for the same key
+    ORPHAN = "orphan"  # a value that nobody says and that cannot be computed
+    STALE = "stale"  # listed as open, and an output of the span shows it done
+    REWRITTEN_CONSTRAINT = "rewritten_constraint"  # restates a condition of user or task with another action, recipient, amount or scope
+    INVENTED_DELIVERABLE = "invented_deliverable"  # asks for an output artefact that neither task nor user asked for
+
+
 class Decision(StrEnum):
     """What the pruner decided for an entry. In shadow and annotate mode `pruned` means: would have been."""
 
@@ -125,6 +135,7 @@ class DecisionReason(StrEnum):
     SCAFFOLD = "scaffold"  # a child of it is kept
     UNSCORED = "unscored"
     USER_SOURCED = "user_sourced"
+    STALE = "stale"  # listed as open although it is done, and the operating point says that such entries go
     INHERITED_UNSOURCED = "inherited_unsourced"  # rests only on an entry of the previous summary that had no source
     NOT_JUDGED = "not_judged"  # the boundary's outcome was unjudged or not_a_summary
 

@@ -6,15 +6,13 @@ from typing import Final
 
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.events import Entry, Evidence, JudgeId, Passage, Score
-from winnow.contracts.vocabulary import Outcome, ProvenanceClass, Reason, Rules, Verdict
+from winnow.contracts.vocabulary import Outcome, Reason, Verdict
 from winnow.judging.calibration import Calibration, shipped
-from winnow.judging.explanation import explain
 from winnow.judging.port import Capabilities, JudgeAnswer, JudgeRequest
+from winnow.judging.verdict import concluded
 
 #: Version of the sum below; stated in the calibration that belongs to it.
 FORMULA_VERSION: Final = "1"
-#: Probability from which an entry is called sourced. A fleet's tau may differ; the verdict is the judge's own word.
-SOURCED_FROM: Final = 0.5
 #: A character-sequence ratio above it is an entry taken over word for word.
 CARRIED: Final = 0.85
 
@@ -63,20 +61,7 @@ def _score(entry: Entry, evidence: Evidence, pool: Mapping[int, Passage], fitted
         why = "features are incomplete" if usable else f"features of version {evidence.features_version}, need {fitted.features_version}"
         return Score(n=entry.n, verdict=Verdict.UNSCORED, provenance=entry.provenance, explanation=f"not scored: {why}")
     p = fitted.probability(s)
-    verdict = _verdict(entry, p, evidence)
-    explanation, passages = explain(entry, verdict, pool)
-    return Score(n=entry.n, p=p, score=p, verdict=verdict, provenance=entry.provenance, explanation=explanation, passages=passages)
-
-
-def _verdict(entry: Entry, p: float, evidence: Evidence) -> Verdict:
-    """Sourced, unsourced, or said by user turns alone where those do not survive compaction."""
-    if ProvenanceClass.USER in entry.sources and evidence.rules is Rules.WINNOW and not evidence.user_turns_survive:
-        others = {ProvenanceClass.ENVIRONMENT, ProvenanceClass.DERIVED}
-        if p >= SOURCED_FROM:
-            others.add(ProvenanceClass.PREVIOUS)
-        if others.isdisjoint(entry.sources):
-            return Verdict.USER_SOURCED
-    return Verdict.SOURCED if p >= SOURCED_FROM else Verdict.UNSOURCED
+    return concluded(entry, p, evidence, pool)
 
 
 class LocalJudge:

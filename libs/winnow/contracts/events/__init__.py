@@ -4,7 +4,7 @@ from winnow.contracts.events.alert import Alert
 from winnow.contracts.events.base import BoundaryRef, ClaimCheck, Event, JudgeId, Model, Text, sha256
 from winnow.contracts.events.candidate import Candidate, Message, Messages
 from winnow.contracts.events.committed import Committed, EntryDecision
-from winnow.contracts.events.evidence import Entry, EntryEvidence, Evidence, Passage, ValueOrigin
+from winnow.contracts.events.evidence import Entry, EntryEvidence, Evidence, Finding, Passage, ValueOrigin
 from winnow.contracts.events.observation import Graded, Observation, Sampled
 from winnow.contracts.events.runtime import RuntimeEvent
 from winnow.contracts.events.scores import Score, Scores
@@ -20,6 +20,7 @@ __all__ = [
     "EntryEvidence",
     "Event",
     "Evidence",
+    "Finding",
     "Graded",
     "JudgeId",
     "Message",

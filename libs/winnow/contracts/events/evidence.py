@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from winnow.contracts.events.base import BoundaryRef, Model, Moment, Name, Sha256, Text
-from winnow.contracts.vocabulary import Mode, Origin, ProvenanceClass, Reason, Rules, SectionClass
+from winnow.contracts.vocabulary import FindingKind, Mode, Origin, ProvenanceClass, Reason, Rules, SectionClass
 
 
 class Passage(Model):
@@ -35,6 +35,19 @@ class ValueOrigin(Model):
     tool: Name | None = Field(default=None, description="Tool of that output.")
 
 
+class Finding(Model):
+    """Something that the boundary's texts say against an entry, with both sides."""
+
+    kind: FindingKind = Field(description="What it is.")
+    claim: str = Field(description="What the entry says, in its words; at most 80 characters.")
+    key: str | None = Field(default=None, description="What the claim is about, as the other text names it; at most 80 characters.")
+    said: str | None = Field(default=None, description="What the other text says; at most 80 characters. Null for an orphan value.")
+    by: ProvenanceClass | None = Field(default=None, description="Who says so; null where nobody says anything.")
+    message: int | None = Field(default=None, description="Message that says so; for `previous` the entry number of M.")
+    tool: Name | None = Field(default=None, description="Tool of that output.")
+    at: int = Field(default=0, ge=0, description="Offset of it in the message text, in characters.")
+
+
 class Entry(Model):
     """One entry of the candidate, with what the whole span says of it."""
 
@@ -57,6 +70,7 @@ class Entry(Model):
     sources: tuple[ProvenanceClass, ...] = Field(
         default=(), description="All classes that support it: environment, previous, derived, user."
     )
+    findings: tuple[Finding, ...] = Field(default=(), description="What the span says against the entry; at most 8.")
     features: dict[str, float] = Field(
         default_factory=dict, description="Features that need the whole span; names are versioned by `features_version`."
     )

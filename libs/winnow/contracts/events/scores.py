@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from winnow.contracts.events.base import BoundaryRef, JudgeId, Model, Name
-from winnow.contracts.vocabulary import Outcome, ProvenanceClass, Reason, Verdict
+from winnow.contracts.vocabulary import FindingKind, Outcome, ProvenanceClass, Reason, Verdict
 
 
 class Score(Model):
@@ -13,6 +13,9 @@ class Score(Model):
     p: float | None = Field(default=None, ge=0, le=1, description="Probability that the entry has a source; null where unscored.")
     score: float | None = Field(default=None, ge=0, le=1, description="p after caps (refutation, orphan values); compared with tau.")
     verdict: Verdict = Field(description="What the judge says of the entry.")
+    flags: tuple[FindingKind, ...] = Field(
+        default=(), description="Kinds of what speaks against it, each once; the verdict names one at most."
+    )
     provenance: ProvenanceClass = Field(description="Where its information was first said, as the judge used it.")
     explanation: str = Field(description="One line that a person can check.")
     passages: tuple[int, ...] = Field(default=(), description="Pool numbers of the passages that the explanation rests on.")
