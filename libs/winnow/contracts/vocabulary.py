@@ -206,8 +206,43 @@ class AlertKind(StrEnum):
     """What an alert tells."""
 
     RAISED = "raised"
+    WARNED = "warned"  # the warn level of a stream; nothing is held
     HELD = "held"
     RELEASED = "released"
     CERTIFICATE_REVOKED = "certificate_revoked"
     JUDGE_UNPAID = "judge_unpaid"
     JUDGE_UNAUTHORISED = "judge_unauthorised"
+
+
+class Family(StrEnum):
+    """Streams that share an error budget. One of each kind a fleet: no tenant moves another's level, and cheap streams no dear one's."""
+
+    RISK = "risk"  # graded units: harm, divergence, decision change
+    LABEL_FREE = "label_free"  # what nobody has to grade
+
+
+class Missing(StrEnum):
+    """What becomes of a unit whose grade does not come in time. Either way it is counted, and its rate is a stream of its own."""
+
+    FOLD = "fold"  # as a loss of 1: fail closed, biased upwards
+    SKIP = "skip"  # left out
+
+
+class Guarantee(StrEnum):
+    """How far a number may be trusted; it stands beside every number that is shown."""
+
+    FIXED_N = "fixed-n"  # one computation at an n that was fixed beforehand
+    ANYTIME = "anytime"  # at every look and every stopping time
+    ARL = "arl"  # only the mean time to a false alarm is bounded
+    EXPECTATION = "expectation"  # in the mean over calibration sets
+    NONE = "none"  # an estimate, or a plain threshold
+
+
+class LabelFree(StrEnum):
+    """Streams that Winnow fills by itself, one value a closed run."""
+
+    RECOVERY = "recovery"  # the agent asked back what was pruned; only runs that have the recovery tool
+    UNJUDGED = "unjudged"  # the boundary was not judged
+    FALLBACK = "fallback"  # another judge than the one that should have answered did, or the runtime went past Winnow
+    CANARY_KEPT = "canary-kept"  # an entry that is certainly unsupported was kept
+    CANARY_DROPPED = "canary-dropped"  # an entry that is certainly supported was dropped

@@ -34,7 +34,8 @@ _CHILDREN = ("entries", "evidence_passages", "entry_evidence", "scores", "decisi
 #: What a fleet has, children before what they refer to.
 _OF_FLEET = (
     *_CHILDREN, "recoveries", "boundaries", "runs", "originals", "outbox", "runtime_events", "observations", "observation_keys",
-    "monitor_states", "streams", "alerts", "certificates",
+    "monitor_states", "monitor_epochs", "streams", "open_runs", "run_units", "prune_profiles", "webhook_deliveries", "alerts",
+    "certificates",
 )  # fmt: skip
 
 # Storing an original takes a ROW EXCLUSIVE lock on the table until its transaction ends. This lock waits for all such transactions, so the
@@ -110,7 +111,8 @@ async def erase_run(tx: AsyncConnection, fleet: str, run: str, *, by: str, now: 
         runtime_events=await raw.execute(tx, "DELETE FROM runtime_events WHERE fleet = $1 AND run = $2", fleet, run),
         observations=await _forget_unit(tx, fleet, run),
     )
-    await raw.execute(tx, "DELETE FROM runs WHERE fleet = $1 AND run = $2", fleet, run)
+    for table in ("open_runs", "run_units", "runs"):
+        await raw.execute(tx, f"DELETE FROM {table} WHERE fleet = $1 AND run = $2", fleet, run)  # noqa: S608  a constant
     # The run's name is what was asked to be forgotten; a hash of it lets the asker prove that it was.
     await audit.add(tx, action="erase.run", by=by, now=now, fleet=fleet, details={"run_sha256": sha256(run), **asdict(erased)})
     return erased

@@ -1,4 +1,4 @@
-"""How rows are named: a boundary by fleet and id, an original by fleet and hash."""
+"""How rows are named: a boundary by fleet and id, a stream by fleet and name, an original by fleet and hash."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -17,6 +17,13 @@ class Key(NamedTuple):
     def token(self) -> str:
         """How the commit channel names it: every login of the database may listen there, an SQL reader of another fleet too."""
         return sha256(f"{self.fleet}/{self.boundary_id}")
+
+
+class StreamKey(NamedTuple):
+    """A stream of a fleet. Sortable, as boundaries are."""
+
+    fleet: str
+    stream: str
 
 
 class ContentKey(NamedTuple):

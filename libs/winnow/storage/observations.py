@@ -3,23 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from winnow.assurance.ledger import Fate
 from winnow.contracts.events import Graded, Observation
 from winnow.storage import partitions, raw
+from winnow.storage.keys import StreamKey
 from winnow.storage.values import jsonb, storable
-
-
-class Fate(StrEnum):
-    """What the monitor did with a unit."""
-
-    FOLDED = "folded"
-    LATE = "late"  # graded after a later unit was folded: counted, never folded
-    MISSING = "missing"  # not graded in time
 
 
 class Unit(NamedTuple):
@@ -49,6 +42,7 @@ class StoredObservation:
     grade_stored_at: datetime | None
     fate: Fate | None
     decided_at: datetime | None
+    epoch: int | None = None
 
 
 _STREAMS = """
@@ -84,17 +78,39 @@ INSERT INTO observations (fleet, stream, seq, observed_at, unit, boundary_id, pr
 SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::text[], $6::uuid[], $7::float8[], $8::timestamptz[])
 """
 
+# A grade that comes after its unit was given up changes nothing that was folded; it is counted with the stream, whose row is locked.
 _GRADE = """
-UPDATE observations o SET loss = g.loss, lo = g.lo, grader = g.grader, graded_at = g.graded_at, grade_stored_at = $9
-FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::float8[], $6::float8[], $7::text[], $8::timestamptz[])
-    AS g(fleet, stream, seq, observed_at, loss, lo, grader, graded_at)
-WHERE o.fleet = g.fleet AND o.stream = g.stream AND o.seq = g.seq AND o.observed_at = g.observed_at
+WITH graded AS (
+    UPDATE observations o SET loss = g.loss, lo = g.lo, grader = g.grader, graded_at = g.graded_at, grade_stored_at = $9,
+        fate = CASE o.fate WHEN 'missing' THEN 'late' ELSE o.fate END
+    FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::float8[], $6::float8[], $7::text[], $8::timestamptz[])
+        AS g(fleet, stream, seq, observed_at, loss, lo, grader, graded_at)
+    WHERE o.fleet = g.fleet AND o.stream = g.stream AND o.seq = g.seq AND o.observed_at = g.observed_at
+    RETURNING o.fleet, o.stream, o.fate
+), late AS (
+    SELECT fleet, stream, count(*) AS units FROM graded WHERE fate = 'late' GROUP BY fleet, stream
+), counted AS (
+    UPDATE monitor_states m SET late = m.late + l.units FROM late l WHERE m.fleet = l.fleet AND m.stream = l.stream
+)
+SELECT coalesce(sum(units), 0)::bigint AS late FROM late
 """
 
 _NUMBERED = """
 UPDATE streams s SET last_seq = k.last_seq FROM unnest($1::text[], $2::text[], $3::bigint[]) AS k(fleet, stream, last_seq)
 WHERE s.fleet = k.fleet AND s.stream = k.stream
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """What a batch of observations came to."""
+
+    #: Ids of the events that changed something; the others were known.
+    changed: frozenset[UUID]
+    #: Streams that the batch is about, in order.
+    streams: tuple[StreamKey, ...]
+    #: Grades that came after their unit had been given up.
+    late: int
 
 
 class _Ledger:
@@ -150,15 +166,21 @@ class _Ledger:
 
 
 async def store(tx: AsyncConnection, events: Sequence[Observation], *, now: datetime) -> set[UUID]:
-    """Store sampled and graded parts once by (fleet, stream, unit), in the order given; return the event ids that changed something.
+    """`put`; return the event ids that changed something."""
+    return set((await put(tx, events, now=now)).changed)
+
+
+async def put(tx: AsyncConnection, events: Sequence[Observation], *, now: datetime) -> Put:
+    """Store sampled and graded parts once by (fleet, stream, unit), in the order given.
 
     `seq` is given here, under a lock on the stream. A grade that comes before its sample is kept aside and applied when the sample
     arrives. The first sample and the first grade of a unit count. The fleets must exist (`fleets.ensure`).
     """
     if not events:
-        return set()
+        return Put(changed=frozenset(), streams=(), late=0)
     units = sorted({Unit(e.fleet, storable(e.stream), storable(e.unit)) for e in events})
-    streams = raw.columns(sorted({u[:2] for u in units}), 2)
+    names = sorted({StreamKey(u.fleet, u.stream) for u in units})
+    streams = raw.columns(names, 2)
     await partitions.ensure(tx, [now])
     await raw.execute(tx, _STREAMS, *streams, now)
     last = {(r["fleet"], r["stream"]): r["last_seq"] for r in await raw.fetch(tx, _LOCK, *streams)}
@@ -169,9 +191,11 @@ async def store(tx: AsyncConnection, events: Sequence[Observation], *, now: date
     if ledger.samples:
         await raw.execute(tx, _PUT, *raw.columns(ledger.samples, 8))
         await raw.execute(tx, _NUMBERED, *raw.columns([(*s, seq) for s, seq in sorted(ledger.last.items())], 3))
+    late = 0
     if ledger.grades:
-        await raw.execute(tx, _GRADE, *raw.columns(ledger.grades, 8), now)
-    return changed
+        row = await raw.fetch_one(tx, _GRADE, *raw.columns(ledger.grades, 8), now)
+        late = row["late"] if row else 0
+    return Put(changed=frozenset(changed), streams=tuple(names), late=late)
 
 
 async def units(tx: AsyncConnection, fleet: str, stream: str, *, after_seq: int = 0, limit: int = 1000) -> list[StoredObservation]:

@@ -14,10 +14,10 @@ from winnow.storage.values import storable, storable_or_none
 
 _STORE = """
 WITH new AS (
-    INSERT INTO runtime_events (fleet, event_id, run, kind, at, boundary_id, adopted, handle, because, received_at)
-    SELECT e.*, $10 FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::uuid[], $7::text[],
-        $8::text[], $9::text[])
-        AS e(fleet, event_id, run, kind, at, boundary_id, adopted, handle, because)
+    INSERT INTO runtime_events (fleet, event_id, run, kind, at, boundary_id, adopted, handle, because, recovery_tool, received_at)
+    SELECT e.*, $11 FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::uuid[], $7::text[],
+        $8::text[], $9::text[], $10::boolean[])
+        AS e(fleet, event_id, run, kind, at, boundary_id, adopted, handle, because, recovery_tool)
     ORDER BY e.fleet, e.event_id
     ON CONFLICT (fleet, event_id) DO NOTHING
     RETURNING *
@@ -57,10 +57,11 @@ async def store(tx: AsyncConnection, events: Sequence[RuntimeEvent], *, now: dat
     rows = [
         (
             e.fleet, e.event_id, storable(e.run), e.kind, e.at, e.boundary_id, e.adopted, e.handle, storable_or_none(e.because),
+            e.recovery_tool,
         )
         for e in first.values()
     ]  # fmt: skip
-    return {r["event_id"] for r in await raw.fetch(tx, _STORE, *raw.columns(rows, 9), now)}
+    return {r["event_id"] for r in await raw.fetch(tx, _STORE, *raw.columns(rows, 10), now)}
 
 
 async def adopted(tx: AsyncConnection, keys: Sequence[Key]) -> dict[Key, Adopted]:

@@ -1,11 +1,12 @@
 """Streams that the drift monitor watches, and the exact state of each one's e-process."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from winnow.contracts.vocabulary import Family
 from winnow.storage import raw
 from winnow.storage.values import jsonb, storable
 
@@ -21,6 +22,8 @@ class Stream:
     last_seq: int
     registered_at: datetime
     closed_at: datetime | None
+    family: Family = Family.RISK
+    position: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,12 @@ class State:
     log_evidence: float | None
     status: str
     updated_at: datetime
+    folded: int = 0
+    missing: int = 0
+    refused: int = 0
+    late: int = 0  # counted by whoever stores grades; never written here
+    due_at: datetime | None = None
+    recertification: str | None = None
 
 
 async def register(
@@ -65,6 +74,8 @@ async def listed(tx: AsyncConnection, fleet: str | None = None) -> list[Stream]:
             last_seq=r["last_seq"],
             registered_at=r["registered_at"],
             closed_at=r["closed_at"],
+            family=Family(r["family"]),
+            position=r["position"],
         )
         for r in rows
     ]
@@ -78,18 +89,29 @@ async def lock_state(tx: AsyncConnection, fleet: str, stream: str) -> State | No
 
 
 async def save_state(tx: AsyncConnection, state: State) -> None:
-    """Write a state, in the transaction that decides the fate of the units it folded. The stream must be registered."""
-    await raw.execute(
-        tx,
-        "INSERT INTO monitor_states (fleet, stream, epoch, state, last_seq, log_evidence, status, updated_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (fleet, stream) DO UPDATE SET epoch = excluded.epoch, state = excluded.state,"
-        " last_seq = excluded.last_seq, log_evidence = excluded.log_evidence, status = excluded.status, updated_at = excluded.updated_at",
-        state.fleet,
-        state.stream,
-        state.epoch,
-        state.state,
-        state.last_seq,
-        state.log_evidence,
-        state.status,
-        state.updated_at,
-    )
+    """Write one state; see `save_states`."""
+    await save_states(tx, [state])
+
+
+_SAVE = """
+INSERT INTO monitor_states (fleet, stream, epoch, state, last_seq, log_evidence, status, updated_at, folded, missing, refused, due_at,
+    recertification)
+SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::text[], $5::bigint[], $6::float8[], $7::text[], $8::timestamptz[],
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::timestamptz[], $13::text[])
+ON CONFLICT (fleet, stream) DO UPDATE SET epoch = excluded.epoch, state = excluded.state, last_seq = excluded.last_seq,
+    log_evidence = excluded.log_evidence, status = excluded.status, updated_at = excluded.updated_at, folded = excluded.folded,
+    missing = excluded.missing, refused = excluded.refused, due_at = excluded.due_at, recertification = excluded.recertification
+"""
+
+
+async def save_states(tx: AsyncConnection, states: Sequence[State]) -> None:
+    """Write states, in the transaction that decides the fate of the units they folded. The streams must be registered and locked."""
+    rows = [
+        (
+            s.fleet, s.stream, s.epoch, s.state, s.last_seq, s.log_evidence, s.status, s.updated_at, s.folded, s.missing, s.refused, s.due_at,
+            s.recertification,
+        )
+        for s in sorted(states, key=lambda s: (s.fleet, s.stream))
+    ]  # fmt: skip
+    if rows:
+        await raw.execute(tx, _SAVE, *raw.columns(rows, 13))

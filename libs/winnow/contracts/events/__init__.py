@@ -1,6 +1,6 @@
 """The events of Winnow, one module each."""
 
-from winnow.contracts.events.alert import Alert
+from winnow.contracts.events.alert import Alert, Attribution
 from winnow.contracts.events.base import BoundaryRef, ClaimCheck, Event, JudgeId, Model, Text, sha256
 from winnow.contracts.events.candidate import Candidate, Message, Messages
 from winnow.contracts.events.committed import Committed, EntryDecision
@@ -11,6 +11,7 @@ from winnow.contracts.events.scores import Score, Scores
 
 __all__ = [
     "Alert",
+    "Attribution",
     "BoundaryRef",
     "Candidate",
     "ClaimCheck",

@@ -4,8 +4,18 @@ from uuid import UUID
 
 from pydantic import Field
 
-from winnow.contracts.events.base import Event, Moment, Name
-from winnow.contracts.vocabulary import AlertKind
+from winnow.contracts.events.base import Event, Model, Moment, Name
+from winnow.contracts.vocabulary import AlertKind, Guarantee
+
+
+class Attribution(Model):
+    """A part of the evidence that the units of one group brought. An estimate without guarantee."""
+
+    group: Name = Field(description="What the units have in common, for example `agent` or `boundary`.")
+    value: str = Field(max_length=200, description="Which of them.")
+    units: int = Field(ge=0, description="Units since the likely change.")
+    losses: float = Field(description="Sum of their losses.")
+    share: float = Field(description="Their part of the evidence since the likely change; negative where they spoke against it.")
 
 
 class Alert(Event):
@@ -17,6 +27,8 @@ class Alert(Event):
     stream: Name | None = Field(default=None, description="The stream that alarmed.")
     log_evidence: float | None = Field(default=None, description="Natural log of the e-value at the alarm.")
     change_window: tuple[int, int] | None = Field(default=None, description="Sequence numbers between which the change likely lies.")
+    guarantee: Guarantee | None = Field(default=None, description="How far the evidence may be trusted; null where an act is told of.")
+    attribution: tuple[Attribution, ...] = Field(default=(), description="Which units brought the evidence since the likely change.")
     because: str = Field(description="In plain words, no more than was shown.")
     done: str = Field(description="What Winnow did about it.")
 

@@ -20,6 +20,9 @@ class RuntimeEvent(Event):
     adopted: Adopted | None = Field(default=None, description="For adopted: which text the agent goes on with.")
     handle: Handle | None = Field(default=None, description="For recovered: what was asked back.")
     because: str | None = Field(default=None, max_length=500, description="For bypassed, and for adopted candidates: why.")
+    recovery_tool: bool | None = Field(
+        default=None, description="Whether the run's agent can ask back what was pruned; where nobody says, recovery is not observable."
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

@@ -3,6 +3,7 @@
 from winnow.storage.tables.assurance import (
     alerts,
     certificates,
+    monitor_epochs,
     monitor_heartbeats,
     monitor_states,
     observation_keys,
@@ -24,6 +25,7 @@ from winnow.storage.tables.boundaries import (
 from winnow.storage.tables.delivery import dead_letters, locks, outbox, runtime_events
 from winnow.storage.tables.fleets import api_keys, audit_log, fleets, operating_points, reader_roles
 from winnow.storage.tables.originals import handles, originals, recoveries
+from winnow.storage.tables.watching import open_runs, prune_profiles, run_units, webhook_deliveries
 
 __all__ = [
     "alerts",
@@ -41,18 +43,23 @@ __all__ = [
     "judge_calls",
     "locks",
     "metadata",
+    "monitor_epochs",
     "monitor_heartbeats",
     "monitor_states",
     "observation_keys",
     "observations",
+    "open_runs",
     "operating_points",
     "originals",
     "outbox",
+    "prune_profiles",
     "reader_roles",
     "recoveries",
+    "run_units",
     "runs",
     "runtime_events",
     "scores",
     "stage_outputs",
     "streams",
+    "webhook_deliveries",
 ]

@@ -1,4 +1,4 @@
-"""Tables of streams, observations, monitor states, alerts and certificates. Comments and storage options stand in `migrations/`."""
+"""Tables of streams, observations, monitor states and epochs, alerts and certificates. Comments and storage options stand in `migrations/`."""
 
 from sqlalchemy import (
     BigInteger,
@@ -27,7 +27,10 @@ streams = Table(
     Column("last_seq", BigInteger, nullable=False, server_default=text("0")),
     Column("registered_at", INSTANT, nullable=False),
     Column("closed_at", INSTANT),
+    Column("family", Text, nullable=False, server_default=text("'risk'")),
+    Column("position", Integer),
     PrimaryKeyConstraint("fleet", "stream", name="streams_pkey"),
+    UniqueConstraint("fleet", "family", "position", name="streams_position"),
     ForeignKeyConstraint(["fleet"], ["fleets.fleet"], name="streams_fleets_fkey"),
 )
 observation_keys = Table(
@@ -60,6 +63,7 @@ observations = Table(
     Column("grade_stored_at", INSTANT),
     Column("fate", Text),
     Column("decided_at", INSTANT),
+    Column("epoch", Integer),
     PrimaryKeyConstraint("fleet", "stream", "seq", "observed_at", name="observations_pkey"),
     postgresql_partition_by="RANGE (observed_at)",
 )
@@ -74,8 +78,37 @@ monitor_states = Table(
     Column("log_evidence", Double),
     Column("status", Text, nullable=False),
     Column("updated_at", INSTANT, nullable=False),
+    Column("folded", BigInteger, nullable=False, server_default=text("0")),
+    Column("missing", BigInteger, nullable=False, server_default=text("0")),
+    Column("refused", BigInteger, nullable=False, server_default=text("0")),
+    Column("late", BigInteger, nullable=False, server_default=text("0")),
+    Column("due_at", INSTANT),
+    Column("recertification", Text),
     PrimaryKeyConstraint("fleet", "stream", name="monitor_states_pkey"),
     ForeignKeyConstraint(["fleet", "stream"], ["streams.fleet", "streams.stream"], name="monitor_states_streams_fkey"),
+    Index("monitor_states_due", "due_at", postgresql_where=text("due_at IS NOT NULL")),
+)
+monitor_epochs = Table(
+    "monitor_epochs",
+    metadata,
+    Column("fleet", Text),
+    Column("stream", Text),
+    Column("epoch", Integer),
+    Column("from_seq", BigInteger, nullable=False),
+    Column("config", JSONB, nullable=False),
+    Column("missing", Text, nullable=False),
+    Column("signature", JSONB, nullable=False),
+    Column("error_share", Double, nullable=False),
+    Column("started_at", INSTANT, nullable=False),
+    Column("because", Text, nullable=False),
+    Column("alarm_seq", BigInteger),
+    Column("alarm_at", INSTANT),
+    Column("alarm_rule", Text),
+    Column("alarm_level", Double),
+    Column("alarm_evidence", Double),
+    Column("alert_id", UUID),
+    PrimaryKeyConstraint("fleet", "stream", "epoch", name="monitor_epochs_pkey"),
+    ForeignKeyConstraint(["fleet", "stream"], ["streams.fleet", "streams.stream"], name="monitor_epochs_streams_fkey"),
 )
 monitor_heartbeats = Table(
     "monitor_heartbeats",
@@ -97,6 +130,8 @@ alerts = Table(
     Column("change_to", BigInteger),
     Column("because", Text, nullable=False),
     Column("done", Text, nullable=False),
+    Column("guarantee", Text),
+    Column("details", JSONB, nullable=False, server_default=text("'{}'")),
     PrimaryKeyConstraint("alert_id", name="alerts_pkey"),
     Index("alerts_fleet", "fleet", "at"),
 )

@@ -80,6 +80,7 @@ boundaries = Table(
     Column("sweeps", Integer, nullable=False, server_default=text("0")),
     Column("traceparent", Text),
     Column("warnings", ARRAY(Text), nullable=False, server_default=text("'{}'")),
+    Column("watched_at", INSTANT),
     PrimaryKeyConstraint("fleet", "boundary_id", name="boundaries_pkey"),
     ForeignKeyConstraint(["fleet"], ["fleets.fleet"], name="boundaries_fleets_fkey"),
     Index("boundaries_time", "fleet", "boundary_at", "boundary_id"),

@@ -1,6 +1,6 @@
 """Tables of runtime events, the outbox and dead letters. Comments and storage options stand in `migrations/`."""
 
-from sqlalchemy import BigInteger, Column, Identity, Index, Integer, PrimaryKeyConstraint, Table, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Boolean, Column, Identity, Index, Integer, PrimaryKeyConstraint, Table, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import BYTEA, JSONB, UUID
 
 from winnow.storage.tables.base import INSTANT, metadata
@@ -18,6 +18,7 @@ runtime_events = Table(
     Column("handle", Text),
     Column("because", Text),
     Column("received_at", INSTANT, nullable=False),
+    Column("recovery_tool", Boolean),
     PrimaryKeyConstraint("fleet", "event_id", name="runtime_events_pkey"),
     Index("runtime_events_run", "fleet", "run", "at"),
     Index("runtime_events_boundary", "fleet", "boundary_id", "at", postgresql_where=text("boundary_id IS NOT NULL")),

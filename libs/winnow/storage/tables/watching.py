@@ -1,0 +1,85 @@
+"""Tables of what the drift monitor watches beside streams: open and closed runs, learned profiles, webhooks. Comments: `migrations/`."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import UUID
+
+from winnow.storage.tables.base import INSTANT, metadata
+
+open_runs = Table(
+    "open_runs",
+    metadata,
+    Column("fleet", Text),
+    Column("run", Text),
+    Column("seen_at", INSTANT, nullable=False),
+    Column("ended_at", INSTANT),
+    Column("due_at", INSTANT, nullable=False),
+    PrimaryKeyConstraint("fleet", "run", name="open_runs_pkey"),
+    ForeignKeyConstraint(["fleet"], ["fleets.fleet"], name="open_runs_fleets_fkey"),
+    Index("open_runs_due", "due_at"),
+)
+run_units = Table(
+    "run_units",
+    metadata,
+    Column("fleet", Text),
+    Column("run", Text),
+    Column("closed_at", INSTANT, nullable=False),
+    Column("because", Text, nullable=False),
+    Column("boundaries", Integer, nullable=False),
+    Column("boundary_id", UUID),
+    Column("coin", Double, nullable=False),
+    Column("probability", Double),
+    Column("unjudged", Boolean),
+    Column("fallback", Boolean),
+    Column("recovered", Boolean),
+    PrimaryKeyConstraint("fleet", "run", name="run_units_pkey"),
+    ForeignKeyConstraint(["fleet"], ["fleets.fleet"], name="run_units_fleets_fkey"),
+    Index("run_units_closed", "fleet", "closed_at"),
+)
+prune_profiles = Table(
+    "prune_profiles",
+    metadata,
+    Column("fleet", Text),
+    Column("judge", Text),
+    Column("judge_version", Text),
+    Column("later", Boolean),
+    Column("learned_boundaries", BigInteger, nullable=False, server_default=text("0")),
+    Column("learned_rate", Double, nullable=False, server_default=text("0")),
+    Column("learned_spread", Double, nullable=False, server_default=text("0")),
+    Column("recent_boundaries", BigInteger, nullable=False, server_default=text("0")),
+    Column("recent_rate", Double, nullable=False, server_default=text("0")),
+    Column("updated_at", INSTANT, nullable=False),
+    PrimaryKeyConstraint("fleet", "judge", "judge_version", "later", name="prune_profiles_pkey"),
+    ForeignKeyConstraint(["fleet"], ["fleets.fleet"], name="prune_profiles_fleets_fkey"),
+)
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("delivery_id", BigInteger, Identity(always=True)),
+    Column("alert_id", UUID, nullable=False),
+    Column("fleet", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("created_at", INSTANT, nullable=False),
+    Column("next_at", INSTANT),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    Column("delivered_at", INSTANT),
+    Column("dead_at", INSTANT),
+    Column("last_status", Integer),
+    Column("last_error", Text),
+    PrimaryKeyConstraint("delivery_id", name="webhook_deliveries_pkey"),
+    UniqueConstraint("alert_id", name="webhook_deliveries_alert"),
+    Index("webhook_deliveries_next", "next_at", postgresql_where=text("next_at IS NOT NULL")),
+)
