@@ -27,6 +27,7 @@ from winnow.cli import (
     version,
     watch,
 )
+from winnow.cli import eval as evaluation
 from winnow.cli.exits import ExitCode, code_of
 from winnow.cli.terminal import Terminal
 from winnow.contracts.errors import WinnowError
@@ -35,12 +36,13 @@ HELP = """Winnow prunes the summary, not the history.
 
 At every compaction boundary it checks each entry of the summary for a source, removes those that have none, and keeps the originals.
 
-Offline:  parse, judge, asyncapi.  A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs.
+Offline:  parse, judge, eval, asyncapi.  A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs.
 For operators, on the database:  fleet, keys, readers, dead-letters, erase, retention, db, topics.
 
 Every setting is an environment variable WINNOW_...; while `winnow up` runs, the other commands find it by themselves.
 
-Exit codes: 0 done, 1 failed or part of the input was bad, 2 not understood, 3 not found, 4 conflict, 5 unreachable, 130 interrupted.
+Exit codes: 0 done, 1 failed or part of the input was bad, 2 not understood, 3 not found, 4 conflict, 5 unreachable, 6 a gate was not
+met, 130 interrupted.
 """
 
 
@@ -62,6 +64,7 @@ def build() -> typer.Typer:
     app.command("runs")(runs.runs)
     app.command("judge")(judge.judge)
     app.command("parse")(parse.parse)
+    app.add_typer(evaluation.group(), name="eval")
     app.add_typer(fleet.group(), name="fleet")
     app.add_typer(keys.group(), name="keys")
     app.add_typer(readers.group(), name="readers")

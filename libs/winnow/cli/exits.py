@@ -14,6 +14,7 @@ class ExitCode(IntEnum):
     NOT_FOUND = 3  # there is no such boundary, dead letter, fleet or key; or the original is gone
     CONFLICT = 4  # the same id was submitted before with other content; or another process holds the state folder
     UNAVAILABLE = 5  # gateway, broker or database cannot be reached; try again later
+    GATE = 6  # it was measured, and a gate of the evaluation was not met
     INTERRUPTED = 130  # Ctrl-C
 
 
