@@ -32,6 +32,8 @@ from winnow.storage.outputs import outgoing_of, output_of
 
 #: Characters of a boundary above which the core works in a thread: 100,000 take about 40 ms, in which no heartbeat would be sent.
 INLINE_CHARACTERS = 100_000
+#: Characters of what the user asked of the compressor that a judge is shown: a focus is a sentence, and the event must stay small.
+FOCUS_CHARACTERS = 4_000
 #: Bytes of claimed messages that are in memory at once (one claim may be larger): a hundred of 64 MiB would be 6 GB before they are parsed.
 CLAIMED_BYTES = 16 * limits.MIB
 
@@ -305,6 +307,8 @@ def _evidence(work: _Work, found: Examined, boundary: Boundary, fleet: fleets.Fl
         task=Text.of(event.task, own[Kind.TASK]),
         previous=None if event.previous_summary is None else Text.of(event.previous_summary, own[Kind.PREVIOUS]),
         retained=_retained(work, own[Kind.HISTORY]),
+        custom_instructions=None if event.custom_instructions is None else event.custom_instructions[:FOCUS_CHARACTERS],
+        compressor=event.compressor,
         passages=found.analysis.passages,
         entries=found.analysis.entries,
         parser_version=PARSER_VERSION,

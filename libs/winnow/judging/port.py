@@ -39,6 +39,8 @@ class JudgeCall:
     """What one call of a model took. Unknown is None, never 0."""
 
     model: str
+    #: Who was asked, where it is not the judge that answers: a member of an ensemble.
+    judge: JudgeId | None = None
     requests: int = 1  # with retries
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -46,6 +48,10 @@ class JudgeCall:
     latency_ms: float = 0.0
     error: str | None = None  # a short class of failure, without content
     entries: int = 0  # entries asked about; less than all where the boundary was split
+    #: How far the request had to be shrunk to fit: whole, split, evidence_trimmed, retained_abridged, previous_abridged.
+    stage: str = "whole"
+    #: Evidence of its entries was left out.
+    evidence_truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +59,8 @@ class JudgeAnswer:
     """A judge's answer for a boundary.
 
     `outcome` is `judged`, `judged_partial` (reason `unscored_entries`) or `unjudged` (reason `deadline` or `judge_failed`).
-    `scores` has one score for each entry in their order, or is empty where the outcome is `unjudged`.
+    `scores` has one score for each entry in their order, or is empty where the outcome is `unjudged`. Where an ensemble answers, `others`
+    has what its members said, for the record.
     """
 
     judge: JudgeId
@@ -61,12 +68,14 @@ class JudgeAnswer:
     reason: Reason | None
     scores: tuple[Score, ...]
     calls: tuple[JudgeCall, ...]
+    others: tuple["JudgeAnswer", ...] = ()
 
 
 class Judge(Protocol):
     """Says of every entry of a boundary how probable it is that it has a source.
 
-    A judge keeps no memory between boundaries: the answer depends on the request alone, so that stages scale out and restart freely.
+    A judge keeps no memory between boundaries: the answer depends on the request alone, so that stages scale out and restart freely. What
+    a remote judge remembers is how its endpoint fared, which decides whether it is asked, never what it answers.
     """
 
     @property

@@ -91,6 +91,10 @@ class Evidence(BoundaryRef):
     task: Text = Field(description="Task prompt P.")
     previous: Text | None = Field(default=None, description="Previous summary M.")
     retained: Text = Field(description="Retained interaction R as a JSON list of messages.")
+    custom_instructions: str | None = Field(
+        default=None, description="What the user asked of the compressor; its first 4,000 characters. Context for the judge."
+    )
+    compressor: Name | None = Field(default=None, description="The compressor model, as the host names it.")
     passages: tuple[Passage, ...] = Field(default=(), description="Pooled evidence, in order of the span.")
     entries: tuple[Entry, ...] = Field(default=(), description="All entries of the candidate.")
     parser_version: Name = Field(description="Version of the parser that made the entries.")
