@@ -27,6 +27,8 @@ class Plan:
     stakes: tuple[tuple[int, float], ...]
     #: Of each following bet: its number among them, its place among all bets, and what one unit leaves of its memory.
     following: tuple[tuple[int, int, float], ...]
+    #: Of each waiting bet: its number among them, its place among all bets, its lam, and the CUSUM that it waits for.
+    waiting: tuple[tuple[int, int, float, float], ...]
     #: Largest lam of a following bet.
     most: float
     #: Its prior, as a variance.
@@ -149,11 +151,14 @@ _CHOSEN: Final = (
 def _plan(config: MonitorConfig, design: Design | None) -> Plan:
     """Work out the constants; empty for the seed rule, which has its own."""
     if design is None:
-        return Plan(stakes=(), following=(), most=0.0, prior=0.0, block=0, plain=False)
+        return Plan(stakes=(), following=(), waiting=(), most=0.0, prior=0.0, block=0, plain=False)
     fixed = len(design.fixed)
+    awake = fixed + len(design.half_lives)
+    waiting = zip(design.waiting, design.patience, strict=True)
     return Plan(
         stakes=tuple((i, theta / config.span) for i, theta in enumerate(design.fixed)),
         following=tuple((i, fixed + i, 2.0 ** (-1.0 / half)) for i, half in enumerate(design.half_lives)),
+        waiting=tuple((i, awake + i, theta / config.span, math.exp(nats)) for i, (theta, nats) in enumerate(waiting)),
         most=design.reach / config.span,
         prior=design.calm * config.span * (1.0 - config.alpha),
         block=design.schedule.block if config.mode == "lifetime" else 0,

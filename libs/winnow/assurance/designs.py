@@ -20,13 +20,20 @@ class Design:
     A following bet multiplies by 1 + lam·(x - alpha) with lam = min(reach/span, max(0, s1)/(calm·v0 + s2)), where s1 and s2 are the sums of
     (x - alpha) and of its square, forgotten with a half-life, before x is seen; v0 = span·(1 - alpha) is the largest variance at risk
     alpha. So it sleeps, and loses nothing, while recent losses are below the budget.
+
+    A waiting bet is a fixed one, made only while its own CUSUM, max(1, CUSUM times its factor), is above exp(patience): it gives away
+    the first nats after a change, and keeps its capital through the years before.
     """
 
     #: theta of each fixed bet, 0 < theta < 1.
     fixed: tuple[float, ...]
     #: Units after which a following bet has forgotten half.
     half_lives: tuple[float, ...] = ()
-    #: Share of each stake for each bet, fixed ones first; sums to 1.
+    #: theta of each waiting bet.
+    waiting: tuple[float, ...] = ()
+    #: Nats that the CUSUM of each waiting bet must pass before it is made.
+    patience: tuple[float, ...] = ()
+    #: Share of each stake for each bet: fixed, following, waiting; sums to 1.
     weights: tuple[float, ...]
     #: The same for the stake on the first unit; left out: as `weights`.
     opening_weights: tuple[float, ...] = ()
@@ -34,8 +41,10 @@ class Design:
     reach: float = 0.5
     #: Prior of a following bet, in units of the variance v0.
     calm: float = 10.0
-    #: lam that a following bet begins with, in units of 1/span: more than 0 bets on a drift that is there from the start.
+    #: lam that a following bet begins with, in units of 1/span: above 0 bets on a drift that is there from the start.
     eager: float = 0.0
+    #: CUSUM that a waiting bet begins with, in nats, for the same end.
+    head_start: float = 0.0
     #: When it stakes.
     schedule: Schedule = field(default_factory=Schedule)
 
@@ -58,6 +67,8 @@ DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
         ),
         # Fixed bets alone: segments can be merged (see `segments`), and a thousand streams fold as one array.
         "grid7": Design(fixed=GRID7, weights=(1 / 7,) * 7),
+        # The mirror's bets, for the time after an alarm: see `recovery`.
+        "recovery": Design(fixed=(0.025, 0.05, 0.1, 0.2, 0.4, 0.8), weights=(1 / 6,) * 6, schedule=Schedule(opening=1.0)),
         # Everything staked on the first unit, nothing kept for later: for comparison, and for epochs that start now.
         "plain": Design(fixed=GRID7, weights=(1 / 7,) * 7, schedule=Schedule(opening=1.0)),
     }

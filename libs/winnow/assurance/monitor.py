@@ -38,6 +38,8 @@ class State(NamedTuple):
     #: Of each following bet: forgotten sum of (x - alpha), and of its square.
     drift: tuple[float, ...]
     spread: tuple[float, ...]
+    #: CUSUM of each waiting bet, at least 1.
+    rise: tuple[float, ...]
     #: What is not staked yet.
     cash: float
     #: M, the evidence against "the risk is at most alpha": an e-value (not in mode `arl`).
@@ -88,10 +90,11 @@ def initial(config: MonitorConfig) -> State:
     if design is None:
         capital, drift, spread = [1.0], [0.0], [0.0]
     else:
-        capital = [0.0] * (len(design.fixed) + len(design.half_lives))
+        capital = [0.0] * len(design.weights)
         v0 = config.span * (1.0 - config.alpha)
         drift = [design.eager / config.span * design.calm * v0] * len(design.half_lives)
         spread = [0.0] * len(design.half_lives)
+    rise = math.exp(design.head_start) if design else 1.0
     start = 0.0 if config.mode == "arl" else 1.0
     return State(
         config=config.fingerprint,
@@ -99,6 +102,7 @@ def initial(config: MonitorConfig) -> State:
         capital=tuple(capital),
         drift=tuple(drift),
         spread=tuple(spread),
+        rise=(rise,) * len(config.plan.waiting),
         cash=start if design else 0.0,
         evidence=start,
         peak=start,
@@ -192,12 +196,14 @@ def _folded(config: MonitorConfig, state: State, losses: Sequence[float], scales
     return found
 
 
-def _mixture(config: MonitorConfig, state: State, losses: Sequence[float], scales: Sequence[float] | None) -> State:
-    """The recursion over a design's bets. One loop without calls: a hundred thousand streams share this processor."""
-    name, n, capitals, drifts, spreads, cash, evidence, peak, _, blocks, total, squares, warn = state
-    capital, drift, spread = list(capitals), list(drifts), list(spreads)
+def _mixture(  # noqa: C901  one loop without calls: what a call a bet costs, a hundred thousand streams pay
+    config: MonitorConfig, state: State, losses: Sequence[float], scales: Sequence[float] | None
+) -> State:
+    """The recursion over a design's bets."""
+    name, n, capitals, drifts, spreads, rises, cash, evidence, peak, _, blocks, total, squares, warn = state
+    capital, drift, spread, rise = list(capitals), list(drifts), list(spreads), list(rises)
     alpha, level, plan = config.alpha, config.level, config.plan
-    stakes, following, most, prior, block = plan.stakes, plan.following, plan.most, plan.prior, plan.block
+    stakes, following, waiting, most, prior, block = plan.stakes, plan.following, plan.waiting, plan.most, plan.prior, plan.block
     at, alarm = -1, None
     for x in losses:
         at += 1
@@ -220,6 +226,15 @@ def _mixture(config: MonitorConfig, state: State, losses: Sequence[float], scale
             evidence += r
             drift[i] = rho * s + y
             spread[i] = rho * spread[i] + y * y
+        for i, place, lam, patience in waiting:
+            factor = 1.0 + lam * y
+            r = capital[place]
+            g = rise[i]
+            if g > patience:
+                capital[place] = r = r * factor
+            evidence += r
+            g *= factor
+            rise[i] = g if g > 1.0 else 1.0  # noqa: FURB136  the same
         n += 1
         total += x
         squares += x * x
@@ -232,7 +247,7 @@ def _mixture(config: MonitorConfig, state: State, losses: Sequence[float], scale
                 alarm = n
                 break
     return State(
-        name, n, tuple(capital), tuple(drift), tuple(spread), cash, evidence, peak, alarm, blocks, total, squares, warn
+        name, n, tuple(capital), tuple(drift), tuple(spread), tuple(rise), cash, evidence, peak, alarm, blocks, total, squares, warn
     )  # fmt: skip
 
 
@@ -268,5 +283,5 @@ def _seed(config: MonitorConfig, state: State, losses: Sequence[float], _: Seque
             break
     capital, drift, spread = found
     return State(
-        state.config, n, (capital,), (drift,), (spread,), 0.0, capital, peak, alarm, blocks, total, squares, state.warn
+        state.config, n, (capital,), (drift,), (spread,), (), 0.0, capital, peak, alarm, blocks, total, squares, state.warn
     )  # fmt: skip

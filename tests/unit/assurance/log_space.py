@@ -13,7 +13,8 @@ def log_evidence(design: Design, alpha: float, lo: float, losses: Iterable[float
     span = alpha - lo
     size = block or design.schedule.block
     fixed = len(design.fixed)
-    log_r = np.full(fixed + len(design.half_lives), -np.inf)
+    log_r = np.full(len(design.weights), -np.inf)
+    rise = [design.head_start] * len(design.waiting)
     following = [[design.eager / span * design.calm * span * (1 - alpha), 0.0] for _ in design.half_lives]
     shares = np.log(design.weights)
     cash = 1.0
@@ -30,5 +31,8 @@ def log_evidence(design: Design, alpha: float, lo: float, losses: Iterable[float
             lams.append(min(design.reach / span, max(0.0, pair[0]) / (design.calm * span * (1 - alpha) + pair[1])))
             rho = 2 ** (-1 / half)
             pair[0], pair[1] = rho * pair[0] + y, rho * pair[1] + y * y
+        for i, (theta, patience) in enumerate(zip(design.waiting, design.patience, strict=True)):
+            lams.append(theta / span if rise[i] > patience else 0.0)
+            rise[i] = max(0.0, rise[i] + math.log1p(theta / span * y))
         log_r = log_r + np.log1p(np.array(lams) * y)
         yield float(np.logaddexp.reduce([*log_r, math.log(cash)] if cash > 0 else log_r))
