@@ -38,7 +38,11 @@ class Signature(NamedTuple):
 
     def filled(self, other: "Signature") -> "Signature":
         """With what `other` knows and this does not."""
-        return Signature(*(b if a is None else a for a, b in zip(self, other, strict=True)))
+        return Signature(
+            operating_point=self.operating_point if self.operating_point is not None else other.operating_point,
+            compressor=self.compressor if self.compressor is not None else other.compressor,
+            grader=self.grader if self.grader is not None else other.grader,
+        )
 
 
 class Unit(NamedTuple):

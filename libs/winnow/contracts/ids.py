@@ -14,3 +14,8 @@ def boundary_id(fleet: str, run: str, index: int, candidate_sha256: str) -> UUID
 def event_id(fleet: str, boundary: UUID, event_type: str) -> UUID:
     """UUIDv5 of a stage's event: every publication of one stored result carries one id."""
     return uuid5(NAMESPACE, "\x1f".join(("event", fleet, str(boundary), event_type)))
+
+
+def alert_id(fleet: str, *what: object) -> UUID:
+    """UUIDv5 of an alert: what is told again of the same thing is the same alert."""
+    return uuid5(NAMESPACE, "\x1f".join(("alert", fleet, *map(str, what))))

@@ -108,8 +108,8 @@ async def save_states(tx: AsyncConnection, states: Sequence[State]) -> None:
     """Write states, in the transaction that decides the fate of the units they folded. The streams must be registered and locked."""
     rows = [
         (
-            s.fleet, s.stream, s.epoch, s.state, s.last_seq, s.log_evidence, s.status, s.updated_at, s.folded, s.missing, s.refused, s.due_at,
-            s.recertification,
+            s.fleet, s.stream, s.epoch, s.state, s.last_seq, s.log_evidence, s.status, s.updated_at, s.folded, s.missing, s.refused,
+            s.due_at, s.recertification,
         )
         for s in sorted(states, key=lambda s: (s.fleet, s.stream))
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tables of streams, observations, monitor states and epochs, alerts and certificates. Comments and storage options stand in `migrations/`."""
+"""Tables of streams, their observations, states and epochs, of alerts and certificates. Comments and options stand in `migrations/`."""
 
 from sqlalchemy import (
     BigInteger,
