@@ -153,7 +153,7 @@ def compose(alpha: float, turns: float) -> Composition:
 
 
 def consequential_turns(alpha: float, divergence: float) -> float:
-    """The k with 1 - (1 - alpha)^k = divergence: how many independent turns of risk alpha would explain a run's divergence. A description."""
+    """The k with 1 - (1 - alpha)^k = divergence: so many independent turns of risk alpha explain a run. A description only."""
     return math.log1p(-probability("divergence", divergence)) / math.log1p(-probability("alpha", alpha))
 
 

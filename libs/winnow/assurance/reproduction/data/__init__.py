@@ -1,0 +1,1 @@
+"""Published outcome data; origin and licence stand in `NOTICE.md`."""
