@@ -21,6 +21,7 @@ from winnow.storage.originals import Content, Kind, NewHandle
 VIEWS = (
     "boundary_history", "entry_history", "unsupported_by_section", "unsupported_by_boundary", "entry_persistence", "fleet_daily",
     "stream_status", "judge_cost_daily",
+    "composition_entries", "composition_by_section", "composition_by_boundary", "composition_persistence", "composition_kept",
 )  # fmt: skip
 TABLES = (
     "fleets", "operating_points", "api_keys", "reader_roles", "audit_log", "runs", "boundaries", "entries", "evidence_passages",

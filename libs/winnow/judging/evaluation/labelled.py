@@ -76,7 +76,7 @@ def is_reasoning(section: str, section_class: SectionClass) -> bool:
     """Whether a section holds the compressor's own reasoning.
 
     In the published five headings: Decisions and Open TODOs. In other formats: sections that look forward or are mixed by their profile;
-    what the user asked for is neither. The SQL function `winnow_is_reasoning` says the same.
+    what the user asked for is neither. The view `composition_entries` says the same.
     """
     return section_class in {SectionClass.MIXED, SectionClass.FORWARD} and _ASKS not in section.lower()
 
