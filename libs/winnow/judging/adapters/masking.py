@@ -9,6 +9,7 @@ rests on stay alike.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final, Protocol, cast
 
 #: Detectors of `detect_secrets` that are not used; see the module's docstring.
@@ -134,8 +135,9 @@ class _Analyses(Protocol):
         ...
 
 
+@cache
 def detectors() -> tuple[Detector, ...]:
-    """The detectors in use. Costs an import of `detect_secrets`: keep what it returns."""
+    """The detectors in use. Loaded once, in half a second: a constant."""
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class  # noqa: PLC0415  only remote judges need it
     from detect_secrets.plugins.base import BasePlugin, RegexBasedDetector  # noqa: PLC0415  the same
     from detect_secrets.plugins.keyword import KeywordDetector  # noqa: PLC0415  the same

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 
 from winnow.judging.adapters.breaker import Breaker, BreakerPolicy
 from winnow.judging.adapters.endpoint import Endpoint, Surroundings
@@ -17,7 +16,7 @@ from winnow.judging.adapters.plan import Budget, Planner
 from winnow.judging.adapters.remote import Price, RemoteJudge, RemotePolicy
 from winnow.judging.adapters.retrying import Retry
 from winnow.judging.adapters.specs import AnthropicSpec, EnsembleSpec, JevSpec, JudgesSettings, RemoteSpec, SelfSpec
-from winnow.judging.adapters.tokens import Counter, cautious, o200k
+from winnow.judging.adapters.tokens import cautious, o200k
 from winnow.judging.adapters.transport import HttpTransport, Transport
 from winnow.judging.adapters.wire import Wire
 from winnow.judging.local import LocalJudge
@@ -62,11 +61,10 @@ def build(settings: JudgesSettings, around: Surroundings | None = None, transpor
         transport: makes the transport of one judge.
     """
     around = around or process()
-    shared = _Shared()
     remote: dict[str, RemoteJudge] = {}
     for name, spec in settings.judges.items():
         if not isinstance(spec, EnsembleSpec):
-            remote[name] = _remote(name, spec, shared, around, transport())
+            remote[name] = _remote(name, spec, around, transport())
     plain: dict[str, Judge] = {"local": LocalJudge(), **remote}
     ensembles: dict[str, Judge] = {
         name: EnsembleJudge(name, [plain[m] for m in spec.members], combine=spec.combine, fallbacks=[plain[f] for f in spec.fallbacks])
@@ -76,24 +74,12 @@ def build(settings: JudgesSettings, around: Surroundings | None = None, transpor
     return Judges(by_name=plain | ensembles, remote=tuple(remote.values()))
 
 
-class _Shared:
-    """What is slow to load and the same for all judges: loaded once, when it is first needed."""
-
-    def __init__(self) -> None:
-        self.masker = cache(Masker)
-        self._exact = cache(o200k)
-
-    def counter(self) -> Counter:
-        """Counts cautiously, with the real tokenizer."""
-
-        def count(text: str) -> int:
-            """Tokens of `text` at most."""
-            return cautious(self._exact())(text)
-
-        return count
+def _count(text: str) -> int:
+    """Tokens of `text` at most. The tokenizer is loaded when the first boundary comes."""
+    return cautious(o200k())(text)
 
 
-def _remote(name: str, spec: RemoteSpec, shared: _Shared, around: Surroundings, transport: Transport) -> RemoteJudge:
+def _remote(name: str, spec: RemoteSpec, around: Surroundings, transport: Transport) -> RemoteJudge:
     """One remote judge."""
     breaker = Breaker(
         BreakerPolicy(failures=spec.breaker_failures, pause_s=spec.breaker_pause_s, refused_pause_s=spec.breaker_refused_pause_s),
@@ -105,8 +91,8 @@ def _remote(name: str, spec: RemoteSpec, shared: _Shared, around: Surroundings, 
         wire=_wire(spec),
         endpoint=Endpoint(spec.url, transport, breaker, retry, around, attempt_s=spec.attempt_s),
         transport=transport,
-        planner=Planner(Budget(total=spec.context_tokens, state=spec.state_tokens), shared.counter()),
-        masker=shared.masker,
+        planner=Planner(Budget(total=spec.context_tokens, state=spec.state_tokens), _count),
+        masker=Masker,
         policy=RemotePolicy(
             timeout_s=spec.timeout_s,
             fan_out=spec.fan_out,

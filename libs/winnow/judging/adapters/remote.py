@@ -89,7 +89,7 @@ class RemoteJudge:
         context_tokens: int,
         now: Callable[[], datetime],
     ) -> None:
-        """`masker` is asked for when the first boundary comes: its detectors take half a second to load."""
+        """`masker` is made when a boundary comes, not before: its detectors take half a second to load."""
         self._wire = wire
         self._endpoint = endpoint
         self._transport = transport
