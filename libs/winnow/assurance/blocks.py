@@ -1,5 +1,7 @@
 """A stream's past in a few dozen blocks: fine where it is recent, coarse where it is old."""
 
+import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 #: Units of the finest block.
@@ -30,3 +32,10 @@ def grown(blocks: tuple[Block, ...], new: Block) -> tuple[Block, ...]:
         a, b = found[start], found[start + 1]
         found[start : start + 2] = [Block(a.n + b.n, a.total + b.total, a.squares + b.squares)]
         end = start + 1
+
+
+def of_losses(losses: Sequence[float], most: int) -> tuple[Block, ...]:
+    """A sequence of losses in at most about `most` blocks of one size, of one unit each where it is short."""
+    size = max(1, -(-len(losses) // most))
+    cuts = (losses[at : at + size] for at in range(0, len(losses), size))
+    return tuple(Block(len(cut), math.fsum(cut), math.fsum(x * x for x in cut)) for cut in cuts)

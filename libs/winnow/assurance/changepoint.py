@@ -22,22 +22,25 @@ class ChangeWindow:
     best: int
 
 
-def profile(blocks: Sequence[Block], *, binary: bool) -> tuple[float, ...]:
+def profile(blocks: Sequence[Block]) -> tuple[float, ...]:
     """Log-likelihood l1(s) + l2(s) of a change before block s, for s = 1 .. len - 1.
 
-    Bernoulli with the two rates where losses are binary; else normal with two means and one variance. Linear in the number of blocks.
+    Bernoulli with the two rates where all losses were 0 or 1 (then, and only then, their sum is that of their squares); else normal with
+    two means and one variance. Linear in the number of blocks.
     """
     whole = _summed(blocks)
-    found, before = [], Block(0, 0.0, 0.0)
+    binary = whole.total == whole.squares
+    found: list[float] = []
+    n, total, squares = 0, 0.0, 0.0
     for block in blocks[:-1]:
-        before = _summed((before, block))
-        after = Block(whole.n - before.n, whole.total - before.total, whole.squares - before.squares)
+        n, total, squares = n + block.n, total + block.total, squares + block.squares
+        before, after = Block(n, total, squares), Block(whole.n - n, whole.total - total, whole.squares - squares)
         found.append(_bernoulli(before) + _bernoulli(after) if binary else _normal(before, after))
     return tuple(found)
 
 
-def change_window(blocks: Sequence[Block], *, binary: bool) -> ChangeWindow | None:
-    """The likely window over the units in `blocks`, oldest first; None without any unit. Blocks of one unit give it to the unit.
+def change_window(blocks: Sequence[Block]) -> ChangeWindow | None:
+    """The likely window over the units in `blocks`, oldest first; None without any unit. As fine as the blocks are.
 
     A place counts where the mean afterwards is higher than before. The first unit counts too where one mean for all is as likely: a stream
     may have been bad from its start.
@@ -45,12 +48,12 @@ def change_window(blocks: Sequence[Block], *, binary: bool) -> ChangeWindow | No
     if not blocks:
         return None
     whole = _summed(blocks)
-    scores = [(_bernoulli(whole) if binary else _normal(whole, Block(0, 0.0, 0.0)), 1)]
-    before = Block(0, 0.0, 0.0)
-    for block, score in zip(blocks, profile(blocks, binary=binary), strict=False):
-        before = Block(before.n + block.n, before.total + block.total, 0.0)
-        if (whole.total - before.total) * before.n > before.total * (whole.n - before.n):
-            scores.append((score, before.n + 1))
+    scores = [(_bernoulli(whole) if whole.total == whole.squares else _normal(whole, Block(0, 0.0, 0.0)), 1)]
+    n, total = 0, 0.0
+    for block, score in zip(blocks, profile(blocks), strict=False):
+        n, total = n + block.n, total + block.total
+        if (whole.total - total) * n > total * (whole.n - n):
+            scores.append((score, n + 1))
     best, at = max(scores, key=lambda pair: pair[0])
     likely = [place for score, place in scores if score >= best - LIKELY_NATS]
     return ChangeWindow(first=min(likely), last=max(likely), best=at)

@@ -16,6 +16,7 @@ from winnow.cli import (
     fleet,
     judge,
     keys,
+    monitor,
     parse,
     readers,
     retention,
@@ -36,7 +37,8 @@ HELP = """Winnow prunes the summary, not the history.
 
 At every compaction boundary it checks each entry of the summary for a source, removes those that have none, and keeps the originals.
 
-Offline:  parse, judge, eval, asyncapi.  A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs.
+Offline:  parse, judge, monitor, eval, asyncapi.  A whole Winnow on this machine:  up, demo.
+Through the gateway:  submit, watch, show, runs.
 For operators, on the database:  fleet, keys, readers, dead-letters, erase, retention, db, topics.
 
 Every setting is an environment variable WINNOW_...; while `winnow up` runs, the other commands find it by themselves.
@@ -64,6 +66,7 @@ def build() -> typer.Typer:
     app.command("runs")(runs.runs)
     app.command("judge")(judge.judge)
     app.command("parse")(parse.parse)
+    app.command("monitor")(monitor.monitor)
     app.add_typer(evaluation.group(), name="eval")
     app.add_typer(fleet.group(), name="fleet")
     app.add_typer(keys.group(), name="keys")

@@ -12,7 +12,6 @@ def log_evidence(design: Design, alpha: float, lo: float, losses: Iterable[float
     """Yield ln M after each loss, in lifetime mode."""
     span = alpha - lo
     size = block or design.schedule.block
-    fixed = len(design.fixed)
     log_r = np.full(len(design.weights), -np.inf)
     rise = [design.head_start] * len(design.waiting)
     following = [[design.eager / span * design.calm * span * (1 - alpha), 0.0] for _ in design.half_lives]
