@@ -19,6 +19,7 @@ from winnow.cli import (
     monitor,
     parse,
     readers,
+    report,
     retention,
     runs,
     show,
@@ -39,7 +40,7 @@ At every compaction boundary it checks each entry of the summary for a source, r
 
 Offline:  parse, judge, monitor, eval, asyncapi.  A whole Winnow on this machine:  up, demo.
 Through the gateway:  submit, watch, show, runs.
-For operators, on the database:  fleet, keys, readers, dead-letters, erase, retention, db, topics.
+For operators, on the database:  report, fleet, keys, readers, dead-letters, erase, retention, db, topics.
 
 Every setting is an environment variable WINNOW_...; while `winnow up` runs, the other commands find it by themselves.
 
@@ -73,6 +74,7 @@ def build() -> typer.Typer:
     app.add_typer(readers.group(), name="readers")
     app.add_typer(dead_letters.group(), name="dead-letters")
     app.command("erase")(erase.erase)
+    app.add_typer(report.group(), name="report")
     app.command("retention")(retention.retention)
     app.add_typer(database.group(), name="db")
     app.add_typer(topics.group(), name="topics")

@@ -142,8 +142,8 @@ def _promise(config: "MonitorConfig") -> str:
         )
     when = "ever" if config.horizon is None else f"within {config.horizon:,} units"
     return (
-        f"Guarantee class anytime: while the mean loss is at most {config.alpha:g}, the chance of an alarm {when} is at most {config.delta:g} "
-        "a file. No alarm is no proof that the budget is kept."
+        f"Guarantee class anytime: while the mean loss is at most {config.alpha:g}, the chance of an alarm {when} is at most "
+        f"{config.delta:g} a file. No alarm is no proof that the budget is kept."
     )
 
 

@@ -60,8 +60,12 @@ def test_standard_input_and_paired_losses(winnow, monkeypatch):
         b"\x00",
         b"\xff\xfe",
         "\N{ARABIC-INDIC DIGIT ONE}".encode(),
-    ]
-    + [b"9" * 1_000_000, b"(" * 1_000_000, b"1 0", b"--1", b"."],
+        b"9" * 1_000_000,
+        b"(" * 1_000_000,
+        b"1 0",
+        b"--1",
+        b".",
+    ],  # fmt: skip
     ids=range(17),
 )
 def test_a_bad_line_is_named(winnow, tmp_path, line):
