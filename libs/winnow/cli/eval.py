@@ -3,52 +3,27 @@
 import asyncio
 import itertools
 import json
-import platform
-import shlex
 import sys
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow import __version__
-from winnow.cli.exits import ExitCode
-from winnow.cli.terminal import Terminal, cell, table
+from winnow.cli import records
+from winnow.cli.terminal import Terminal
 from winnow.contracts.errors import Permanent
-from winnow.contracts.evaluation import (
-    Cell,
-    Compressor,
-    DataFingerprint,
-    EvaluationRecord,
-    Exposure,
-    Grader,
-    GraderKind,
-    Table,
-    json_schema,
-    read_record,
-)
+from winnow.contracts.evaluation import Compressor, Exposure, Grader, GraderKind, json_schema, read_record
 from winnow.contracts.events import sha256
 from winnow.contracts.vocabulary import Rules
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
     from winnow.judging.port import Judge
 
-#: Name of the files that `--out` receives, without their endings.
-STEM = "evaluation"
 #: Threshold of a new fleet.
 TAU = 0.5
-#: Slices that the terminal shows; the documents have all.
-_SLICES = frozenset({"all", "reasoning", "first", "later", "later reasoning", "forward"})
-#: Figures of them that the terminal shows.
-_FIGURES = ("auroc", "ap_unsourced", "precision_at_r900", "precision", "recall", "brier", "ece")
-#: Tables that the terminal shows besides.
-_TABLES = ("sections", "stress", "repetition", "disagreement")
-
 DataFile = Annotated[str, typer.Argument(metavar="DATA.jsonl", help="Labelled boundaries, one a line; - is standard input.")]
 JudgeName = Annotated[str, typer.Option("--judge", metavar="NAME", help="The judge.")]
 RulesOption = Annotated[Rules, typer.Option(help="`winnow`: the whole design; `published`: Source-Judged Compaction to the letter.")]
@@ -99,7 +74,7 @@ def judge(  # noqa: PLR0913  the options of a command
     winnow eval judge dev.jsonl --judge local --against formula --json
     """
     from winnow.cli import evaluating
-    from winnow.cli.judges import judge_named
+    from winnow.cli.judges import named, registered
     from winnow.cli.labelled_lines import read_data
     from winnow.judging.evaluation.gates import Condition
     from winnow.judging.evaluation.record import Header, record_of
@@ -107,8 +82,9 @@ def judge(  # noqa: PLR0913  the options of a command
     terminal = Terminal()
     conditions = [Condition.parse(text) for text in gate or ()]
     asked_grader = None if grader is None else grader_of(grader)
-    subject, other = judge_named(name), None if against is None else judge_named(against)
-    content = read_bytes(data)
+    judges = registered()
+    subject, other = named(judges, name), None if against is None else named(judges, against)
+    content = records.read_bytes(data)
     found = read_data(content, rules)
     remote = subject.capabilities.remote
     plan = evaluating.Plan(
@@ -123,42 +99,31 @@ def judge(  # noqa: PLR0913  the options of a command
     )
     hash_seeds = itertools.count(1)
     fresh = None if remote else lambda: evaluating.in_fresh_process(content, name, rules, hash_seeds)
-    study = asyncio.run(evaluating.study_of(plan, found.boundaries, evaluating.Progress(terminal), fresh))
+    work = evaluating.study_of(plan, found.boundaries, evaluating.Progress(terminal), fresh)
+    study = asyncio.run(evaluating.closing(judges, work))
     header = Header(
         id=uuid.uuid4(),
         created_at=datetime.now(UTC),
-        command=command_line("eval", "judge", data, judge=name, against=against, gate=gate, tau=tau, rules=rules.value, seed=seed),
-        software=software(),
-        data=fingerprint(data, content, len(found.boundaries)),
+        command=records.command_line("eval", "judge", data, judge=name, against=against, gate=gate, tau=tau, rules=rules.value, seed=seed),
+        software=records.software(),
+        data=records.fingerprint(data, content, len(found.boundaries)),
         grader=asked_grader or _said_grader(found.graders),
         compressor=_compressor(compressor, found.compressors),
         exposure=_exposure(subject, content),
     )
-    finish(terminal, record_of(study, header, conditions), out, as_json=as_json)
-
-
-def finish(terminal: Terminal, record: EvaluationRecord, out: Path | None, *, as_json: bool) -> None:
-    """Write the documents, show the record, and end with exit code 6 where a gate was not met."""
-    if out is not None:
-        for path in write(record, out):
-            terminal.note(f"written: {path}")
-    if as_json:
-        sys.stdout.write(record.to_json())
-    else:
-        _show(terminal, record)
-    if any(not one.passed for one in record.gates):
-        raise SystemExit(int(ExitCode.GATE))
+    records.finish(terminal, record_of(study, header, conditions), out, as_json=as_json)
 
 
 def scores(data: DataFile, *, name: JudgeName = "local", rules: RulesOption = Rules.WINNOW, timeout: Timeout = 60.0) -> None:
     """Print the scores of labelled entries, one line a boundary: {"id", "scores": [[n, p, score], ...]}; null where there is no answer."""
     from winnow.cli import evaluating
-    from winnow.cli.judges import judge_named
+    from winnow.cli.judges import named, registered
     from winnow.cli.labelled_lines import read_data
 
-    subject = judge_named(name)
-    found = read_data(read_bytes(data), rules)
-    asked = asyncio.run(evaluating.plain_scores(subject, found.boundaries, timeout))
+    judges = registered()
+    subject = named(judges, name)
+    found = read_data(records.read_bytes(data), rules)
+    asked = asyncio.run(evaluating.closing(judges, evaluating.plain_scores(subject, found.boundaries, timeout)))
     for boundary, _, of_boundary in asked.judged:
         said = {score.n: score for score in of_boundary}
         rows = [[label.n, *((said[label.n].p, said[label.n].score) if label.n in said else (None, None))] for label in boundary.labels]
@@ -174,60 +139,16 @@ def show(
 ) -> None:
     """Show an evaluation record of any kind, and write its documents again."""
     terminal = Terminal()
-    found = read_record(read_bytes(record))
+    found = read_record(records.read_bytes(record))
     if out is not None:
-        for path in write(found, out):
+        for path in records.write(found, out):
             terminal.note(f"written: {path}")
-    _show(terminal, found)
+    records.show(terminal, found)
 
 
 def schema() -> None:
     """Print the JSON Schema of evaluation records."""
     sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
-
-
-def read_bytes(name: str) -> bytes:
-    """A whole file, or standard input for `-`."""
-    from winnow.cli.boundary_lines import source_of
-
-    try:
-        with source_of(name) as file:
-            return file.read()
-    except OSError as exc:
-        msg = f"{name}: {exc.strerror or exc}"
-        raise Permanent(msg) from None
-
-
-def fingerprint(name: str, content: bytes, boundaries: int) -> DataFingerprint:
-    """The data by its bytes; its name without its folder."""
-    source = "standard input" if name == "-" else "".join(c if c.isprintable() else "?" for c in Path(name).name)[:200]
-    return DataFingerprint(source=source or "data", sha256=sha256(content), n=boundaries, unit="boundary")
-
-
-def software() -> dict[str, str]:
-    """Versions that figures depend on."""
-    import numpy as np
-
-    from winnow.compaction.analysis import FEATURES_VERSION
-    from winnow.compaction.parse import PARSER_VERSION
-
-    return {
-        "winnow": __version__,
-        "parser": PARSER_VERSION,
-        "features": FEATURES_VERSION,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-    }
-
-
-def command_line(*words: str, **options: object) -> str:
-    """A command as it can be given again: options that are None are left out, a list is one option each."""
-    said = ["winnow", *words]
-    for name, value in options.items():
-        values = value if isinstance(value, list) else [] if value is None else [value]
-        for one in values:
-            said += [f"--{name.replace('_', '-')}", str(one)]
-    return shlex.join(said)
 
 
 def grader_of(text: str) -> Grader:
@@ -258,59 +179,3 @@ def _exposure(judge: "Judge", content: bytes) -> Exposure:
 
     fitted = trained_on(judge)
     return Exposure.TRAINED_ON if fitted == sha256(content) else Exposure.UNKNOWN
-
-
-def write(record: EvaluationRecord, folder: Path) -> list[Path]:
-    """Write record, Markdown and HTML into a folder; return their paths. Raise `Permanent` where that is not possible."""
-    from winnow.judging.evaluation import documents, plots
-
-    pages = {
-        "json": record.to_json(),
-        "md": documents.markdown(record),
-        "html": documents.html(record, plots.of(record) if plots.drawable() else None),
-    }
-    written = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for ending, text in pages.items():
-            path = folder / f"{STEM}.{ending}"
-            path.write_text(text, encoding="utf-8")
-            written.append(path)
-    except (OSError, ValueError) as exc:
-        msg = f"{folder}: {getattr(exc, 'strerror', None) or exc}"
-        raise Permanent(msg) from None
-    return written
-
-
-def _show(terminal: Terminal, record: EvaluationRecord) -> None:
-    """The record in short."""
-    from winnow.judging.evaluation.documents import facts, gate_text, ranged, shown
-
-    terminal.show(record.title)
-    for warning in record.warnings:
-        terminal.show(f"Note well: {warning}")
-    for name, value in facts(record):
-        terminal.show(f"  {name}: {value}")
-    by_slice = {metric.slice: metric for metric in record.metrics if metric.name == "pruned"}
-    if by_slice:
-        rows = table("slice", "n", "sourced", *_FIGURES, title="Figures by slice")
-        for name, counted in by_slice.items():
-            if name in _SLICES:
-                of = [record.metric(figure, name) for figure in _FIGURES]
-                values = ["" if one is None else ranged(one.value, one.interval if one.name == "auroc" else None) for one in of]
-                rows.add_row(*(cell(value) for value in (name, counted.n, counted.positives, *values)))
-        terminal.show(rows)
-    chosen = [one for one in record.tables if one.name in _TABLES or not by_slice]
-    for one in chosen:
-        terminal.show(_rich(one, shown))
-    for gate in record.gates:
-        terminal.show(f"gate {'passed' if gate.passed else 'FAILED'}: {gate_text(gate)}")
-    terminal.show(f"status: {record.status.value}" + ("" if record.gates else " (no --gate was given; that is not a pass)"))
-
-
-def _rich(found: Table, shown: Callable[[Cell], str]) -> "RichTable":
-    """A table for the terminal."""
-    rows = table(*found.columns, title=found.title)
-    for row in found.rows:
-        rows.add_row(*(cell(shown(one)) for one in row))
-    return rows

@@ -5,10 +5,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,11 @@ from winnow.judging.evaluation.probes import Again, Asked, JudgeOf, Told, ask, b
 from winnow.judging.evaluation.samples import Samples, collect
 from winnow.judging.evaluation.study import Other, Study
 from winnow.judging.port import Judge
+
+if TYPE_CHECKING:
+    from winnow.judging.adapters.registry import Judges
+
+T = TypeVar("T")
 
 #: How often the identical request is sent to a local judge; a remote one is paid for each, so it is asked again only when told to.
 REPEATS = 5
@@ -155,6 +161,14 @@ def in_fresh_process(content: bytes, judge: str, rules: Rules, numbers: Iterator
         row = json.loads(line)
         found.update({(row["id"], n): np.nan if score is None else float(score) for n, _, score in row["scores"]})
     return found
+
+
+async def closing(judges: "Judges", work: Awaitable[T]) -> T:
+    """Do `work` and let go of the judges' connections, in the same event loop."""
+    try:
+        return await work
+    finally:
+        await judges.close()
 
 
 async def plain_scores(judge: Judge, boundaries: Sequence[LabelledBoundary], timeout_s: float) -> Asked:

@@ -127,9 +127,14 @@ class Composition:
     capped: int = 0
 
 
-def compose(rows: Iterable[EntryRow], count_tokens: Callable[[str], int]) -> dict[bool, Composition]:
-    """Count everything, one run at a time; by whether a boundary of the run was enforced. Memory is that of the largest run."""
-    found: dict[bool, Composition] = {}
+def compose(
+    rows: Iterable[EntryRow], count_tokens: Callable[[str], int], onto: dict[bool, Composition] | None = None
+) -> dict[bool, Composition]:
+    """Count everything, one run at a time; by whether a boundary of the run was enforced.
+
+    `onto` are the counts of other runs, which are counted on: so a store can be read some whole runs at a time.
+    """
+    found = {} if onto is None else onto
     for _, of_run in groupby(rows, key=lambda row: (row.fleet, row.run)):
         run = list(of_run)
         regime = found.setdefault(run[0].enforced, Composition())
