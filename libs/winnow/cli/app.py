@@ -14,6 +14,7 @@ from winnow.cli import (
     env,
     erase,
     fleet,
+    hosts,
     judge,
     keys,
     monitor,
@@ -38,7 +39,7 @@ HELP = """Winnow prunes the summary, not the history.
 
 At every compaction boundary it checks each entry of the summary for a source, removes those that have none, and keeps the originals.
 
-Offline:  parse, judge, monitor, eval, asyncapi.  A whole Winnow on this machine:  up, demo.
+Offline:  hosts, parse, judge, monitor, eval, asyncapi.  A whole Winnow on this machine:  up, demo.
 Through the gateway:  submit, watch, show, runs.
 For operators, on the database:  report, fleet, keys, readers, dead-letters, erase, retention, db, topics.
 
@@ -69,6 +70,7 @@ def build() -> typer.Typer:
     app.command("parse")(parse.parse)
     app.command("monitor")(monitor.monitor)
     app.add_typer(evaluation.group(), name="eval")
+    app.add_typer(hosts.group(), name="hosts")
     app.add_typer(fleet.group(), name="fleet")
     app.add_typer(keys.group(), name="keys")
     app.add_typer(readers.group(), name="readers")

@@ -1,21 +1,15 @@
 """`winnow judge`: score boundaries from a file, without a broker or database."""
 
 import json
-import os
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
 
 from winnow.cli.exits import ExitCode
 from winnow.cli.terminal import Terminal
-from winnow.contracts.errors import Permanent, WinnowError
+from winnow.contracts.errors import WinnowError
 from winnow.contracts.vocabulary import Mode, Rules
 
 if TYPE_CHECKING:
@@ -44,10 +38,11 @@ def judge(
     without inheritance: each boundary is seen alone. A bad line is named on standard error, the rest is judged and the exit code is 1.
     """
     from winnow.cli.boundary_lines import BadLine, read_lines, source_of
+    from winnow.cli.target import target_of
 
     terminal = Terminal()
     bad = done = 0
-    with source_of(boundaries) as source, _target(out) as target:
+    with source_of(boundaries) as source, target_of(out) as target:
         for number, line in read_lines(source):
             try:
                 if isinstance(line, BadLine):
@@ -135,32 +130,3 @@ def _evidence(line: "BoundaryLine", examined: "Examined", rules: Rules) -> "Evid
         features_version=FEATURES_VERSION,
         messages_sha256=sha256(""),
     )
-
-
-@contextmanager
-def _target(name: str) -> Iterator[IO[str]]:
-    """The file of results, complete or not there: written beside its place and renamed at the end."""
-    if name == "-":
-        yield sys.stdout
-        sys.stdout.flush()
-        return
-    place = Path(name)
-    if place.exists() and not place.is_file():  # /dev/stdout, a pipe: nothing to rename
-        with place.open("w", encoding="utf-8") as file:
-            yield file
-        return
-    try:
-        handle, fresh = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
-    except (OSError, ValueError) as exc:
-        msg = f"{name}: {getattr(exc, 'strerror', None) or exc}"
-        raise Permanent(msg) from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            yield file
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(fresh).chmod(0o666 & ~umask)  # mkstemp's own 0600 would surprise whoever shares the folder
-        Path(fresh).replace(place)
-    except BaseException:
-        Path(fresh).unlink(missing_ok=True)
-        raise

@@ -1,0 +1,107 @@
+"""pi and OpenClaw: a session file, one entry a line, `~/.pi/agent/sessions/--<folder>--/<time>_<id>.jsonl`.
+
+OpenClaw wrote the same form to `~/.openclaw/agents/<agent>/sessions/<id>.jsonl` before it moved transcripts into SQLite, and still writes
+it when it archives a session. Entries form a tree by `parentId` (version 1: a line after line); the session is the way from the last entry
+to the root. A compaction entry names the first entry that stays.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from winnow.client.readers import rows, values
+from winnow.client.readers.rows import Fault, Row
+from winnow.client.readers.session import Boundary, Cut, Item, Turn, boundaries
+from winnow.contracts.vocabulary import MessageKind, Origin
+
+#: Tools whose output is another model's text.
+_SUBAGENTS = frozenset({"sessions_spawn", "subagent", "task"})
+
+
+def read(path: Path, *, host: str) -> Iterator[Boundary | Fault]:
+    """The boundaries of one session. Raise `Unreadable`."""
+    run = path.stem[: values.NAME_CHARS]
+    entries: list[Row] = []
+    for row in rows.lines(path):
+        if isinstance(row, Fault):
+            yield row
+        elif row.value.get("type") == "session":
+            run = values.name(row.value.get("id")) or run
+        else:
+            entries.append(row)
+    yield from boundaries(_items(_way(entries)), host=host, run=run)
+
+
+#: OpenClaw's sessions have pi's form, under OpenClaw's own profile.
+read_openclaw = partial(read, host="openclaw")
+read_pi = partial(read, host="pi")
+
+
+def _way(entries: list[Row]) -> list[Row]:
+    """The entries from the root to the last one."""
+    at = {key: i for i, row in enumerate(entries) if (key := values.text(row.value.get("id")))}
+    way: set[int] = set()
+    i = len(entries) - 1
+    while i >= 0 and i not in way:
+        way.add(i)
+        parent = entries[i].value.get("parentId")
+        # No parent is a root; version 1 has no parents at all, and a lost parent is the entry before.
+        i = at.get(parent, i - 1) if isinstance(parent, str) else (-1 if "parentId" in entries[i].value else i - 1)
+    return [entries[i] for i in sorted(way)]
+
+
+def _items(way: list[Row]) -> Iterator[Item]:
+    keys: list[str] = []
+    for row in way:
+        value, key = row.value, values.text(row.value.get("id"))
+        keys.append(key)
+        match value.get("type"):
+            case "message":
+                yield _turn(values.mapping(value.get("message")), key)
+            case "custom_message":
+                yield Turn(kind=MessageKind.NOTICE, text=values.blocks(value.get("content"), "text"), key=key)
+            case "branch_summary":
+                yield Turn(kind=MessageKind.NOTICE, text=values.text(value.get("summary")), key=key)
+            case "compaction":
+                yield Cut(
+                    place=row.place,
+                    summary=values.text(value.get("summary")),
+                    # The entry that stays first may be none that is a turn (a label, a change of model): all from it on are named.
+                    kept=_from(keys, value.get("firstKeptEntryId")),
+                    tokens_before=values.count(value.get("tokensBefore")),
+                    at=values.moment(value.get("timestamp")),
+                )
+
+
+def _from(keys: list[str], first: Any) -> frozenset[str]:  # noqa: ANN401  whatever JSON can hold
+    return frozenset(keys[keys.index(first) :]) if isinstance(first, str) and first in keys else frozenset()
+
+
+def _turn(message: Any, key: str) -> Turn:  # noqa: ANN401  whatever JSON can hold
+    match message.get("role"):
+        case "toolResult":
+            tool = values.name(message.get("toolName"))
+            return Turn(
+                kind=MessageKind.ENVIRONMENT,
+                text=values.blocks(message.get("content"), "text"),
+                key=key,
+                tool=tool,
+                call_id=values.name(message.get("toolCallId")),
+                # An accepted spawn is flagged as an error by OpenClaw although it is a success.
+                is_error=message.get("isError") is True and tool not in _SUBAGENTS,
+                origin=Origin.SUBAGENT if tool in _SUBAGENTS else Origin.OBSERVATION,
+            )
+        case "bashExecution":
+            said = f"$ {values.text(message.get('command'))}\n{values.text(message.get('output'))}"
+            failed = message.get("exitCode") not in {None, 0}
+            return Turn(kind=MessageKind.ENVIRONMENT, text=said, key=key, tool="bash", is_error=failed)
+        case "user":
+            return Turn(kind=MessageKind.USER, text=values.blocks(message.get("content"), "text"), key=key)
+        case "assistant":
+            content = message.get("content")
+            calls = [values.mapping(b) for b in values.listing(content) if values.mapping(b).get("type") == "toolCall"]
+            parts = [values.blocks(content, "text"), *(values.call(b.get("name"), b.get("arguments")) for b in calls)]
+            return Turn(kind=MessageKind.ACTION, text="\n".join(part for part in parts if part), key=key)
+        case _:
+            return Turn(kind=MessageKind.NOTICE, text=values.blocks(message.get("content"), "text"), key=key)
