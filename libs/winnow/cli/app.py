@@ -8,6 +8,8 @@ import typer
 
 from winnow.cli import (
     asyncapi,
+    certificates,
+    certify,
     database,
     dead_letters,
     demo,
@@ -20,6 +22,7 @@ from winnow.cli import (
     monitor,
     parse,
     readers,
+    rejudge,
     report,
     retention,
     runs,
@@ -41,7 +44,7 @@ At every compaction boundary it checks each entry of the summary for a source, r
 
 Offline:  hosts, parse, judge, monitor, eval, asyncapi.  A whole Winnow on this machine:  up, demo.
 Through the gateway:  submit, watch, show, runs.
-For operators, on the database:  report, fleet, keys, readers, dead-letters, erase, retention, db, topics.
+For operators, on the database:  report, rejudge, fleet, keys, readers, dead-letters, erase, retention, db, topics.
 
 Every setting is an environment variable WINNOW_...; while `winnow up` runs, the other commands find it by themselves.
 
@@ -69,6 +72,8 @@ def build() -> typer.Typer:
     app.command("judge")(judge.judge)
     app.command("parse")(parse.parse)
     app.command("monitor")(monitor.monitor)
+    app.command("certify")(certify.certify)
+    app.add_typer(certificates.group(), name="certificates")
     app.add_typer(evaluation.group(), name="eval")
     app.add_typer(hosts.group(), name="hosts")
     app.add_typer(fleet.group(), name="fleet")
@@ -77,6 +82,7 @@ def build() -> typer.Typer:
     app.add_typer(dead_letters.group(), name="dead-letters")
     app.command("erase")(erase.erase)
     app.add_typer(report.group(), name="report")
+    app.command("rejudge")(rejudge.rejudge)
     app.command("retention")(retention.retention)
     app.add_typer(database.group(), name="db")
     app.add_typer(topics.group(), name="topics")

@@ -46,6 +46,40 @@ async def issue(tx: AsyncConnection, certificate: Certificate, *, by: str) -> No
     await audit.add(tx, action="certificate.issue", by=by, now=certificate.issued_at, fleet=certificate.fleet, details=details)
 
 
+async def supersede(tx: AsyncConnection, certificate: Certificate, *, by: str) -> list[UUID]:
+    """End the live certificates that `certificate` takes the place of, those of its fleet, judge and threshold; return their ids.
+
+    Called before `issue`, in the same transaction: at no moment are there two, or none.
+    """
+    c = tables.certificates
+    because = f"superseded by {certificate.certificate_id}"
+    query = (
+        update(c)
+        .where(
+            c.c.fleet == certificate.fleet,
+            c.c.judge == certificate.judge,
+            c.c.tau == certificate.tau,
+            c.c.revoked_at.is_(None),
+            c.c.expires_at > certificate.issued_at,
+        )
+        .values(revoked_at=certificate.issued_at, revoked_because=because)
+        .returning(c.c.certificate_id)
+    )
+    ids = sorted((await tx.execute(query)).scalars())
+    if ids:
+        details = {"certificates": ids}
+        await audit.add(
+            tx,
+            action="certificate.supersede",
+            by=by,
+            now=certificate.issued_at,
+            fleet=certificate.fleet,
+            because=because,
+            details=details,
+        )
+    return ids
+
+
 def _certificate(row: Any) -> Certificate:  # noqa: ANN401  a SQLAlchemy mapping, read by name
     """The certificate of a row."""
     return Certificate(**{name: row[name] for name in Certificate.__dataclass_fields__})
@@ -70,4 +104,25 @@ async def revoke(tx: AsyncConnection, fleet: str, *, by: str, because: str, now:
     ids = sorted((await tx.execute(query)).scalars())
     if ids:
         await audit.add(tx, action="certificate.revoke", by=by, now=now, fleet=fleet, because=because, details={"certificates": ids})
+    return ids
+
+
+async def revoke_resting_on(tx: AsyncConnection, fleet: str, stream: str | None, *, by: str, because: str, now: datetime) -> list[UUID]:
+    """Revoke the live certificates that rest on a stream, with an audit row where there were any; return their ids.
+
+    One whose record names a `stream` rests on that one alone; any other rests on the fleet's traffic, which is what drifted.
+    """
+    c = tables.certificates
+    named = c.c.record["stream"].astext
+    query = (
+        update(c)
+        .where(c.c.fleet == fleet, c.c.revoked_at.is_(None), c.c.expires_at > now)
+        .where(named.is_(None) if stream is None else (named.is_(None) | (named == stream)))
+        .values(revoked_at=now, revoked_because=because)
+        .returning(c.c.certificate_id)
+    )
+    ids = sorted((await tx.execute(query)).scalars())
+    if ids:
+        details = {"certificates": ids, "stream": stream}
+        await audit.add(tx, action="certificate.revoke", by=by, now=now, fleet=fleet, because=because, details=details)
     return ids
