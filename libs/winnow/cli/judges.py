@@ -44,6 +44,31 @@ def named(judges: "Judges", name: str) -> "Judge":
     return found
 
 
+def input_price(name: str) -> float | None:
+    """US dollars that a judge takes for the input of a million tokens, each of its requests counted; None where it is not known.
+
+    An ensemble takes what its members take together.
+    """
+    from winnow.judging.adapters.registry import KNOWN_PRICES
+    from winnow.judging.adapters.specs import AnthropicSpec, EnsembleSpec, JudgesSettings
+
+    specs = JudgesSettings().judges
+
+    def of(judge: str) -> float | None:
+        spec = specs.get(judge)
+        if spec is None:
+            return 0.0
+        if isinstance(spec, EnsembleSpec):
+            parts = [of(member) for member in spec.members]
+            return None if None in parts else sum(part for part in parts if part is not None)
+        known = [KNOWN_PRICES[model].input_usd for model in spec.asked_models if model in KNOWN_PRICES]
+        price = spec.price_input if spec.price_input is not None else max(known, default=None)
+        votes = spec.votes if isinstance(spec, AnthropicSpec) else 1
+        return None if price is None else price * votes
+
+    return of(name)
+
+
 def trained_on(judge: "Judge") -> str | None:
     """SHA-256 of the file that the judge's numbers were fitted on; None where nothing was fitted here or it is not known."""
     from winnow.judging.calibration import shipped

@@ -30,6 +30,7 @@ def request_of(  # noqa: PLR0913  the parts of a boundary, each by its name
     pins: Sequence[str] = (),
     user_turns_survive: bool | None = None,
     index: int = 1,
+    compressor: str | None = None,
 ) -> tuple[Examined, JudgeRequest]:
     """Examine a boundary and ask for its entries. Raise `TooLarge` where it has more entries than are judged."""
     found = examine(
@@ -68,6 +69,7 @@ def request_of(  # noqa: PLR0913  the parts of a boundary, each by its name
         parser_version=PARSER_VERSION,
         features_version=FEATURES_VERSION,
         messages_sha256=sha256(""),
+        compressor=compressor,
         warnings=(*found.parsed.warnings, *found.analysis.warnings),
     )
     return found, JudgeRequest(evidence=evidence, task=task, previous=previous, retained=tuple(retained))
