@@ -8,6 +8,7 @@ import typer
 
 from winnow.cli import (
     asyncapi,
+    calibrate,
     certificates,
     certify,
     database,
@@ -24,6 +25,7 @@ from winnow.cli import (
     readers,
     rejudge,
     report,
+    reproduce,
     retention,
     runs,
     show,
@@ -74,6 +76,8 @@ def build() -> typer.Typer:
     app.command("monitor")(monitor.monitor)
     app.command("certify")(certify.certify)
     app.add_typer(certificates.group(), name="certificates")
+    app.command("calibrate")(calibrate.calibrate)
+    app.add_typer(reproduce.group(), name="reproduce")
     app.add_typer(evaluation.group(), name="eval")
     app.add_typer(hosts.group(), name="hosts")
     app.add_typer(fleet.group(), name="fleet")

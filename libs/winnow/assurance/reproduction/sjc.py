@@ -65,10 +65,9 @@ def gains(_: np.random.Generator) -> list[Claim]:
                     f"+{count} of {tasks}",
                     p,
                     holds=p <= 0.05,  # noqa: PLR2004  the usual level
-                    interval=Interval(lo=low, hi=high, level=0.95, method="Tango, of the change in the share solved"),
                     definition=(
                         f"exact two-sided McNemar p in the best case, no task lost; the losses are not printed. {count} gains and b losses "
-                        "give a larger p for every b > 0"
+                        f"give a larger p for every b > 0. Change by Tango, 95 %: [{100 * low:+.1f}, {100 * high:+.1f}] pp"
                     ),
                     source=_SOURCE,
                 )
