@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from services.judge.handlers import JudgeHandler
 from services.judge.settings import JudgeSettings
-from winnow.judging.local import LocalJudge
-from winnow.judging.port import Judge
+from winnow.judging.adapters import registry
 from winnow.messaging.bus import Bus
 from winnow.messaging.settings import KafkaSettings
 from winnow.storage.database import Database
@@ -19,14 +18,11 @@ def build(
 ) -> ConsumingService:
     """The judge with every adapter that is configured; the local one always is."""
     own = settings or JudgeSettings()
-    judges: dict[str, Judge] = {"local": LocalJudge()}
-    if own.fallback_judge not in judges:
-        msg = f"WINNOW_FALLBACK_JUDGE is {own.fallback_judge!r}; there is {', '.join(sorted(judges))}"
-        raise ValueError(msg)
+    judges = registry.build(own)
 
     def wire(db: Database, bus: Bus) -> Sequence[Loop]:
         """Subscribe."""
-        bus.subscribe(JudgeHandler(db, judges, fallback=own.fallback_judge, clock=utc_now, telemetry=telemetry))
+        bus.subscribe(JudgeHandler(db, judges.by_name, fallback=own.fallback_judge, clock=utc_now, telemetry=telemetry))
         return []
 
-    return ConsumingService("judge", kafka=kafka, database=database, telemetry=telemetry, wire=wire)
+    return ConsumingService("judge", kafka=kafka, database=database, telemetry=telemetry, wire=wire, closing=judges.close)

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from opentelemetry.context import Context
 
@@ -68,11 +68,15 @@ class Stages:
     _offsets: Any = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
-        telemetry = Telemetry.plain("test")
+        self.telemetry = telemetry = Telemetry.plain("test")
         self.retriever = RetrieverHandler(self.database, default_point=self.point, clock=self.now)
-        judges = {"local": self.judge, self.judge.id.name: self.judge}
-        self.judging = JudgeHandler(self.database, judges, fallback="local", clock=self.now, telemetry=telemetry)
+        self.with_judges({"local": self.judge, self.judge.id.name: self.judge})
         self.pruner = PrunerHandler(self.database, clock=self.now, monitor_stale_after=timedelta(seconds=60), telemetry=telemetry)
+
+    def with_judges(self, judges: Mapping[str, Judge], *, fallback: str = "local") -> Self:
+        """Judge with these instead."""
+        self.judging = JudgeHandler(self.database, judges, fallback=fallback, clock=self.now, telemetry=self.telemetry)
+        return self
 
     def received(self, topic: str, model: type[Event], key: str, body: bytes) -> Received[Any]:
         """A record as the bus would hand it over."""

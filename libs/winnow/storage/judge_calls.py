@@ -41,6 +41,12 @@ class Finished:
     output_tokens: int | None = None
     cost_usd: Decimal | None = None
     error: str | None = None
+    #: Requests that the boundary was split into, without retries; None for a judge that sends none.
+    parts: int | None = None
+    #: How far the furthest of them had to be shrunk to fit; None for a judge that sends none.
+    state_stage: str | None = None
+    #: Evidence was left out of one of them.
+    evidence_truncated: bool | None = None
 
 
 _START = """
@@ -51,18 +57,20 @@ ON CONFLICT DO NOTHING
 
 _FINISH = """
 UPDATE judge_calls c SET finished_at = f.finished_at, latency_ms = f.latency_ms, model = f.model, requests = f.requests,
-    input_tokens = f.input_tokens, output_tokens = f.output_tokens, cost_usd = f.cost_usd, error = f.error
+    input_tokens = f.input_tokens, output_tokens = f.output_tokens, cost_usd = f.cost_usd, error = f.error, parts = f.parts,
+    state_stage = f.state_stage, evidence_truncated = f.evidence_truncated
 FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::timestamptz[], $5::timestamptz[], $6::float8[], $7::text[], $8::int[], $9::bigint[],
-    $10::bigint[], $11::numeric[], $12::text[])
-    AS f(call_id, fleet, boundary_id, boundary_at, finished_at, latency_ms, model, requests, input_tokens, output_tokens, cost_usd, error)
+    $10::bigint[], $11::numeric[], $12::text[], $13::int[], $14::text[], $15::bool[])
+    AS f(call_id, fleet, boundary_id, boundary_at, finished_at, latency_ms, model, requests, input_tokens, output_tokens, cost_usd, error,
+        parts, state_stage, evidence_truncated)
 WHERE c.fleet = f.fleet AND c.boundary_id = f.boundary_id AND c.boundary_at = f.boundary_at AND c.call_id = f.call_id
 """
 
 _RECORD = """
 INSERT INTO judge_calls (call_id, fleet, boundary_id, boundary_at, judge, judge_version, started_at, finished_at, latency_ms, model,
-    requests, input_tokens, output_tokens, cost_usd, error)
+    requests, input_tokens, output_tokens, cost_usd, error, parts, state_stage, evidence_truncated)
 SELECT * FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[], $7::timestamptz[], $8::timestamptz[],
-    $9::float8[], $10::text[], $11::int[], $12::bigint[], $13::bigint[], $14::numeric[], $15::text[])
+    $9::float8[], $10::text[], $11::int[], $12::bigint[], $13::bigint[], $14::numeric[], $15::text[], $16::int[], $17::text[], $18::bool[])
 ON CONFLICT DO NOTHING
 """
 
@@ -76,7 +84,7 @@ def _end(f: Finished) -> tuple[object, ...]:
     """The columns that completing a call sets."""
     return (
         f.finished_at, f.latency_ms, storable_or_none(f.model), f.requests, f.input_tokens, f.output_tokens, f.cost_usd,
-        storable_or_none(f.error),
+        storable_or_none(f.error), f.parts, f.state_stage, f.evidence_truncated,
     )  # fmt: skip
 
 
@@ -91,11 +99,11 @@ async def finish(tx: AsyncConnection, calls: Sequence[Finished]) -> None:
     """Complete intents."""
     if calls:
         rows = [(f.call_id, f.fleet, f.boundary_id, f.boundary_at, *_end(f)) for f in sorted(calls, key=lambda f: f.call_id)]
-        await raw.execute(tx, _FINISH, *raw.columns(rows, 12))
+        await raw.execute(tx, _FINISH, *raw.columns(rows, 15))
 
 
 async def record(tx: AsyncConnection, calls: Sequence[tuple[Intent, Finished]]) -> None:
     """Store calls that are over, without an intent first: for judges that cost nothing and call nobody."""
     if calls:
         await partitions.ensure(tx, [i.boundary_at for i, _ in calls])
-        await raw.execute(tx, _RECORD, *raw.columns([(*_intent(i), *_end(f)) for i, f in calls], 15))
+        await raw.execute(tx, _RECORD, *raw.columns([(*_intent(i), *_end(f)) for i, f in calls], 18))

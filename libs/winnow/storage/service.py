@@ -1,11 +1,11 @@
 """A consuming service: pool, bus, handlers and background loops, started and stopped in one order that is written down once.
 
-start: pool -> bus (broker answers, groups joined) -> loops.   stop: loops -> bus (running batches end, groups left) -> pool.
+start: pool -> bus (broker answers, groups joined) -> loops.   stop: loops -> bus (running batches end, groups left) -> closing -> pool.
 """
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -48,13 +48,23 @@ def utc_now() -> datetime:
 class ConsumingService:
     """`messaging.runtime.Service` of a stage."""
 
-    def __init__(self, name: str, *, kafka: KafkaSettings, database: DatabaseSettings, telemetry: Telemetry, wire: Wire) -> None:
-        """Nothing is opened before `start`."""
+    def __init__(
+        self,
+        name: str,
+        *,
+        kafka: KafkaSettings,
+        database: DatabaseSettings,
+        telemetry: Telemetry,
+        wire: Wire,
+        closing: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Nothing is opened before `start`. `closing` lets go of what running batches may need to their end; may be called twice."""
         self.name = name
         self._kafka = kafka
         self._settings = database
         self._telemetry = telemetry
         self._wire = wire
+        self._closing = closing
         self._database: Database | None = None
         self._bus: Bus | None = None
         self._loops: Sequence[Loop] = ()
@@ -98,6 +108,8 @@ class ConsumingService:
             await loop.stop()
         if bus is not None:
             await bus.stop()
+        if self._closing is not None:
+            await self._closing()
         if database is not None:
             await database.close()
 

@@ -38,6 +38,8 @@ CounterName = Literal[
     "winnow_entries_total",
     # Counter: requests to a judge by result.
     "winnow_judge_requests_total",
+    # Counter: calls of a judge that gave no usable answer, or not for every entry, by failure.
+    "winnow_judge_failures_total",
     # Counter: tokens of a remote judge.
     "winnow_judge_tokens_total",
     # Counter, US dollars: cost of a remote judge.
@@ -46,6 +48,12 @@ CounterName = Literal[
     "winnow_runtime_events_total",
     # Counter: alerts by kind.
     "winnow_alerts_total",
+    # Counter: units of streams by what the monitor did with them.
+    "winnow_units_total",
+    # Counter: runs that were closed.
+    "winnow_runs_closed_total",
+    # Counter: deliveries to the webhook by result.
+    "winnow_webhook_deliveries_total",
     # Counter: HTTP requests by route template and status.
     "winnow_http_requests_total",
 ]
@@ -70,6 +78,14 @@ GaugeName = Literal[
     "winnow_event_loop_lag_seconds",
     # Gauge: fleets whose enforcement is held.
     "winnow_fleets_held",
+    # Gauge: streams by status.
+    "winnow_monitor_streams",
+    # Gauge: natural log of the largest evidence of a stream that has not alarmed. No stream is named: labels are bounded by the code.
+    "winnow_monitor_evidence_max",
+    # Gauge, seconds: how long the timer of some stream has been over without a fold.
+    "winnow_monitor_lag_seconds",
+    # Gauge: deliveries to the webhook that wait.
+    "winnow_webhook_waiting",
     # Gauge: always 1; the version is the label.
     "winnow_build_info",
 ]
@@ -86,8 +102,12 @@ HistogramName = Literal[
     "winnow_boundary_seconds",
     # Histogram: scores of entries, in steps of 0.05 around the usual threshold.
     "winnow_judge_score",
+    # Histogram: how far a judge's probability of an entry is from the local judge's.
+    "winnow_judge_disagreement",
     # Histogram, seconds: one answer of a judge.
     "winnow_judge_seconds",
+    # Histogram, seconds: one transaction of the monitor that folds.
+    "winnow_fold_seconds",
     # Histogram, seconds: HTTP requests by route template.
     "winnow_http_request_seconds",
 ]
@@ -168,10 +188,24 @@ _ALL = (
     ),
     _counter("winnow_entries_total", "Entries by section class and decision.", "section_class", "decision"),
     _counter("winnow_judge_requests_total", "Requests to a judge by result: answered, failed, fallback, skipped.", "judge", "result"),
+    _counter(
+        "winnow_judge_failures_total", "Calls of a judge without a usable answer for every entry, by failure (docs/judges.md).",
+        "judge", "failure",
+        remedy="unauthorised, unpaid: mend key or account. circuit_open: the endpoint failed before; the other failures say how.",
+    ),
     _counter("winnow_judge_tokens_total", "Tokens of a remote judge by direction: input, output.", "judge", "direction"),
     _counter("winnow_judge_cost_usd_total", "Cost of a remote judge in US dollars.", "judge"),
     _counter("winnow_runtime_events_total", "What agent runtimes reported, by kind.", "kind"),
     _counter("winnow_alerts_total", "Alerts by kind.", "kind"),
+    _counter(
+        "winnow_units_total", "Units of streams by fate: folded, missing, late, refused; duplicate: observations that said nothing new.", "fate",
+        remedy="`missing` grows: the grader is slow or down. `refused` grows: an older operating point, compressor or grader still reports.",
+    ),
+    _counter("winnow_runs_closed_total", "Runs that were closed, by why: run_ended or idle.", "because"),
+    _counter(
+        "winnow_webhook_deliveries_total", "Attempts to deliver an alert to the webhook by result: delivered, failed, given_up.", "result",
+        remedy="`given_up`: the rows stay in webhook_deliveries with their last error; `winnow alerts` shows the alerts.",
+    ),
     _counter("winnow_http_requests_total", "HTTP requests by method, route template and status.", "method", "route", "status"),
     _gauge(
         "winnow_poll_age_seconds", "Seconds since the consumer last polled or finished a batch.", "service", "topic",
@@ -201,6 +235,13 @@ _ALL = (
         remedy="Above 1: something blocks the loop, and heartbeats are in danger; take a stack dump (`SIGUSR1`).",
     ),
     _gauge("winnow_fleets_held", "Fleets whose enforcement is held.", remedy="`winnow fleet show` says why."),
+    _gauge("winnow_monitor_streams", "Streams by status.", "status", remedy="alarm or held: `winnow streams list` says which."),
+    _gauge("winnow_monitor_evidence_max", "Natural log of the largest evidence of a stream that has not alarmed, by family.", "family"),
+    _gauge(
+        "winnow_monitor_lag_seconds", "Seconds since the oldest timer of a stream ran out without a fold.",
+        remedy="Grows: no monitor runs, or the database is slow.",
+    ),
+    _gauge("winnow_webhook_waiting", "Deliveries to the webhook that wait.", remedy="Grows: the other side does not take them."),
     _gauge("winnow_build_info", "Always 1; the label is the version.", "version"),
     _histogram("winnow_handler_seconds", "Seconds of one handler call.", "service", "topic"),
     _histogram("winnow_batch_records", "Records of a batch.", "service", "topic", buckets=COUNT_BUCKETS),
@@ -208,7 +249,13 @@ _ALL = (
     _histogram("winnow_stage_latency_seconds", "Seconds from a record's timestamp to the end of its batch.", "service", "topic"),
     _histogram("winnow_boundary_seconds", "Seconds from the reception of a boundary to its commitment, by outcome.", "outcome"),
     _histogram("winnow_judge_score", "Scores of entries, after caps.", "judge", buckets=SCORE_BUCKETS),
+    _histogram(
+        "winnow_judge_disagreement", "Distance of a judge's probability of an entry from the local judge's.", "judge",
+        buckets=SCORE_BUCKETS,
+        remedy="A shift without a new version on either side: the judge, its model or what it is shown has changed.",
+    ),
     _histogram("winnow_judge_seconds", "Seconds of one judge answer.", "judge"),
+    _histogram("winnow_fold_seconds", "Seconds of one transaction of the monitor that folds."),
     _histogram("winnow_http_request_seconds", "Seconds of an HTTP request by route template.", "route"),
 )  # fmt: skip
 

@@ -107,7 +107,7 @@ async def test_what_an_event_says_of_the_operating_point_decides_nothing(store: 
     named, unnamed = ScriptedJudge({"aisle": 0.1}), ScriptedJudge(default=0.0)
     named.id = named.id.model_copy(update={"name": "named"})
     stages = Stages(store, unnamed)
-    stages.judging._judges = {"local": unnamed, "named": named}
+    stages.with_judges({"local": unnamed, "named": named})
     async with store.transaction() as tx:
         await fleets.ensure(tx, [fleet], default=Point(judge="named"), now=now)
         foreign = (await fleets.ensure(tx, [other], default=Point(mode=Mode.SHADOW, tau=0.0), now=now))[other].operating_point.id
@@ -230,7 +230,7 @@ async def test_an_expired_boundary_never_reaches_a_remote_judge(store: Database)
     remote, local = ScriptedJudge(remote=True), ScriptedJudge({"aisle": 0.2})
     remote.id = remote.id.model_copy(update={"name": "remote"})
     stages = Stages(store, local)
-    stages.judging._judges = {"local": local, "remote": remote}
+    stages.with_judges({"local": local, "remote": remote})
     fleet, now = fresh(), datetime.now(UTC)
     async with store.transaction() as tx:
         await fleets.ensure(tx, [fleet], default=Point(judge="remote"), now=now)

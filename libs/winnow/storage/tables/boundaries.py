@@ -201,6 +201,9 @@ judge_calls = Table(
     Column("output_tokens", BigInteger),
     Column("cost_usd", Numeric),
     Column("error", Text),
+    Column("parts", Integer),
+    Column("state_stage", Text),
+    Column("evidence_truncated", Boolean),
     PrimaryKeyConstraint("fleet", "boundary_id", "call_id", "boundary_at", name="judge_calls_pkey"),
     postgresql_partition_by="RANGE (boundary_at)",
 )
