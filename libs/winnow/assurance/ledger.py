@@ -103,16 +103,6 @@ class Folded:
         return found
 
 
-def share(epoch: int) -> float:
-    """Share of a stream's error budget that its epoch `epoch` (from 1) may spend: 6/(pi² e²), which sums to 1 over all epochs."""
-    return 6.0 / (math.pi * epoch) ** 2
-
-
-def place(position: int) -> float:
-    """Share of a family's error budget of the stream that registered `position`-th (from 1): 1/(k(k+1)), which sums to 1 over all."""
-    return 1.0 / (position * (position + 1))
-
-
 def fold(watched: Watched, units: Iterable[Unit]) -> Folded:
     """Fold units that come in order of `seq`, the first one right behind `last_seq`, as far as they can be decided.
 

@@ -7,14 +7,16 @@ from typing import Any
 
 from winnow.assurance.config import MonitorConfig
 from winnow.assurance.designs import DEFAULT
-from winnow.assurance.ledger import Epoch, Signature, Unit, place, share
+from winnow.assurance.ebh import joining_weight
+from winnow.assurance.ledger import Epoch, Signature, Unit
+from winnow.assurance.streams import epoch_delta
 from winnow.contracts.streams import MISSING_PREFIX, StreamConfig, family_of
 from winnow.contracts.vocabulary import Family, LabelFree, Missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budgets:
-    """What streams get that were registered without saying it. Kept with a stream from its first unit on: a later change is for new ones."""
+    """What streams get that were registered without saying it. A stream keeps it from its first unit on: changes are for new ones."""
 
     #: Risk budget of graded streams.
     risk_alpha: float = 0.05
@@ -46,7 +48,7 @@ class Budgets:
 
 
 def settled(stream: str, said: StreamConfig, budgets: Budgets, first: Unit, current: MonitorConfig | None) -> StreamConfig:
-    """The configuration with everything said: what is left out is as it was in the current epoch, else as set, else as the first unit is."""
+    """The configuration with everything said: what is left out is as in the current epoch, else as set, else as the first unit is."""
     was = current.parameters() if current is not None else {}
     lo = first.lo if first.lo is not None else 0.0
     fill: dict[str, Any] = {
@@ -60,9 +62,12 @@ def settled(stream: str, said: StreamConfig, budgets: Budgets, first: Unit, curr
     return said.model_copy(update={name: value for name, value in fill.items() if getattr(said, name) is None})
 
 
-def opened(  # noqa: PLR0913  everything that an epoch is made of, each by its name
-    config: StreamConfig, *, delta: float, position: int, number: int, from_seq: int, signature: Signature
-) -> Epoch:
+def weight_of(position: int, number: int) -> float:
+    """Share of a family's error budget of the epoch `number` of the stream that registered at `position`; all of them sum to 1."""
+    return joining_weight(position) * epoch_delta(1.0, number)
+
+
+def opened(config: StreamConfig, *, delta: float, position: int, number: int, from_seq: int, signature: Signature) -> Epoch:
     """An epoch of a settled configuration.
 
     Its alarm level is that of its own share: the family's delta, times the stream's place, times the epoch's share.
@@ -77,7 +82,7 @@ def opened(  # noqa: PLR0913  everything that an epoch is made of, each by its n
             alpha=config.alpha or 0.0,
             lo=float(config.lo or 0),
             delta=delta,
-            weight=place(position) * share(number),
+            weight=weight_of(position, number),
             mode=config.mode,
             horizon=config.horizon,
             arl=config.arl,

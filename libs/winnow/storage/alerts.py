@@ -48,10 +48,7 @@ async def publish(
     new = [a for a in alerts if a.alert_id in added]
     await outbox.add(
         tx,
-        [
-            NewMessage(fleet=a.fleet, topic=ALERT.name, key=a.key, body=encode(ALERT, a), event_id=a.alert_id, headers={})
-            for a in new
-        ],
+        [NewMessage(fleet=a.fleet, topic=ALERT.name, key=a.key, body=encode(ALERT, a), event_id=a.alert_id, headers={}) for a in new],
     )
     if webhook:
         await webhooks.add(tx, new, now=now)
@@ -84,4 +81,10 @@ async def page(tx: AsyncConnection, fleet: str | None = None, *, before: datetim
         query = query.where(a.fleet == fleet)
     if before is not None:
         query = query.where(a.at < before)
+    return [_alert(row) for row in (await tx.execute(query)).mappings()]
+
+
+async def by_id(tx: AsyncConnection, ids: Sequence[UUID]) -> list[Alert]:
+    """Alerts by their ids; unknown ones are left out."""
+    query = select(tables.alerts).where(tables.alerts.c.alert_id.in_(list(ids)))
     return [_alert(row) for row in (await tx.execute(query)).mappings()]

@@ -75,16 +75,15 @@ class Alarm:
     rule: str  # own, e-bh or fleet
     level: float
     log_evidence: float
-    alert_id: UUID
 
 
-async def alarmed(tx: AsyncConnection, key: StreamKey, number: int, alarm: Alarm) -> None:
+async def alarmed(tx: AsyncConnection, key: StreamKey, number: int, alarm: Alarm, *, alert_id: UUID) -> None:
     """Write an epoch's alarm; the first one stays."""
     await raw.execute(
         tx,
         "UPDATE monitor_epochs SET alarm_seq = $4, alarm_at = $5, alarm_rule = $6, alarm_level = $7, alarm_evidence = $8, alert_id = $9"
         " WHERE fleet = $1 AND stream = $2 AND epoch = $3 AND alarm_at IS NULL",
-        *key, number, alarm.seq, alarm.at, alarm.rule, alarm.level, alarm.log_evidence, alarm.alert_id,
+        *key, number, alarm.seq, alarm.at, alarm.rule, alarm.level, alarm.log_evidence, alert_id,
     )  # fmt: skip
 
 

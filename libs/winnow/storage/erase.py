@@ -34,8 +34,8 @@ _CHILDREN = ("entries", "evidence_passages", "entry_evidence", "scores", "decisi
 #: What a fleet has, children before what they refer to.
 _OF_FLEET = (
     *_CHILDREN, "recoveries", "boundaries", "runs", "originals", "outbox", "runtime_events", "observations", "observation_keys",
-    "monitor_states", "monitor_epochs", "streams", "open_runs", "run_units", "prune_profiles", "webhook_deliveries", "alerts",
-    "certificates",
+    "monitor_states", "monitor_epochs", "streams", "open_runs", "run_units", "fleet_activity", "prune_profiles", "webhook_deliveries",
+    "alerts", "certificates",
 )  # fmt: skip
 
 # Storing an original takes a ROW EXCLUSIVE lock on the table until its transaction ends. This lock waits for all such transactions, so the

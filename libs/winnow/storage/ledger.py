@@ -67,7 +67,8 @@ class Decided(NamedTuple):
 
 _DECIDE = """
 UPDATE observations o SET fate = f.fate, decided_at = $7, epoch = f.epoch
-FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::text[], $6::integer[]) AS f(fleet, stream, seq, observed_at, fate, epoch)
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::text[], $6::integer[])
+    AS f(fleet, stream, seq, observed_at, fate, epoch)
 WHERE o.fleet = f.fleet AND o.stream = f.stream AND o.seq = f.seq AND o.observed_at = f.observed_at AND o.fate IS NULL
 """
 

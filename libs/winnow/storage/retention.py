@@ -72,6 +72,7 @@ async def apply(tx: AsyncConnection, policy: Policy, *, now: datetime) -> Kept:
     events = await raw.execute(tx, "DELETE FROM runtime_events WHERE received_at < $1", now - policy.history)
     await raw.execute(tx, "DELETE FROM recoveries WHERE at < $1", now - policy.history)
     await raw.execute(tx, "DELETE FROM run_units WHERE closed_at < $1", now - policy.history)
+    await raw.execute(tx, "DELETE FROM fleet_activity WHERE slot < $1", now - policy.history)
     await raw.execute(tx, "DELETE FROM webhook_deliveries WHERE created_at < $1 AND next_at IS NULL", now - policy.history)
     await raw.execute(
         tx,

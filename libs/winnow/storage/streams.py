@@ -88,6 +88,17 @@ async def lock_state(tx: AsyncConnection, fleet: str, stream: str) -> State | No
     return None if row is None else State(**dict(row))
 
 
+async def hold(tx: AsyncConnection, fleet: str, stream: str, *, now: datetime) -> None:
+    """Mark a state that cannot be read: the row is kept as it is, and nothing is folded into it until the fleet is released."""
+    await raw.execute(
+        tx,
+        "UPDATE monitor_states SET status = 'held', due_at = NULL, updated_at = $3 WHERE fleet = $1 AND stream = $2",
+        fleet,
+        stream,
+        now,
+    )
+
+
 async def save_state(tx: AsyncConnection, state: State) -> None:
     """Write one state; see `save_states`."""
     await save_states(tx, [state])

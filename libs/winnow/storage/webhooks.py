@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -37,14 +38,14 @@ async def add(tx: AsyncConnection, alerts: Sequence[Alert], *, now: datetime) ->
     return await raw.execute(tx, _ADD, *raw.columns(rows, 3), now) if rows else 0
 
 
-async def without(tx: AsyncConnection, *, now: datetime) -> list[str]:
+async def without(tx: AsyncConnection, *, now: datetime) -> list[UUID]:
     """Alerts of the last hour, by id, that have no delivery."""
     rows = await raw.fetch(
         tx,
         "SELECT a.alert_id FROM alerts a WHERE a.at > $1 AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.alert_id = a.alert_id)",
         now - ADOPT_WITHIN,
     )
-    return [str(r["alert_id"]) for r in rows]
+    return [UUID(str(r["alert_id"])) for r in rows]
 
 
 _CLAIM = """
@@ -73,14 +74,14 @@ async def delivered(tx: AsyncConnection, delivery_id: int, *, status: int, now: 
     )
 
 
-async def failed(  # noqa: PLR0913  an attempt has all of these
+async def failed(
     tx: AsyncConnection, delivery_id: int, *, status: int | None, error: str, again_at: datetime | None, now: datetime
 ) -> None:
     """An attempt failed; try again at `again_at`, or give it up where that is None. A delivery that came through meanwhile stays so."""
     await raw.execute(
         tx,
-        "UPDATE webhook_deliveries SET next_at = $2, dead_at = CASE WHEN $2::timestamptz IS NULL THEN $3::timestamptz END, last_status = $4,"
-        " last_error = $5 WHERE delivery_id = $1 AND delivered_at IS NULL",
+        "UPDATE webhook_deliveries SET next_at = $2, dead_at = CASE WHEN $2::timestamptz IS NULL THEN $3::timestamptz END,"
+        " last_status = $4, last_error = $5 WHERE delivery_id = $1 AND delivered_at IS NULL",
         delivery_id,
         again_at,
         now,

@@ -79,6 +79,8 @@ CREATE TABLE open_runs (
     seen_at  timestamptz NOT NULL,
     ended_at timestamptz,
     due_at   timestamptz NOT NULL,
+    slot     timestamptz NOT NULL,
+    in_slot  integer NOT NULL DEFAULT 0,
     CONSTRAINT open_runs_pkey PRIMARY KEY (fleet, run),
     CONSTRAINT open_runs_fleets_fkey FOREIGN KEY (fleet) REFERENCES fleets (fleet)
 ) WITH (fillfactor = 70);
@@ -89,6 +91,22 @@ COMMENT ON COLUMN open_runs.run IS 'The agent''s session or trajectory.';
 COMMENT ON COLUMN open_runs.seen_at IS 'When something was last heard of it, by the monitor''s clock.';
 COMMENT ON COLUMN open_runs.ended_at IS 'When the monitor heard that it ended; NULL: it did not yet.';
 COMMENT ON COLUMN open_runs.due_at IS 'When it is closed, if nothing more is heard.';
+COMMENT ON COLUMN open_runs.slot IS 'The ten minutes in which it last had a boundary.';
+COMMENT ON COLUMN open_runs.in_slot IS 'Boundaries that it had in them: many are a loop.';
+
+CREATE TABLE fleet_activity (
+    fleet      text NOT NULL,
+    slot       timestamptz NOT NULL,
+    boundaries integer NOT NULL,
+    not_judged integer NOT NULL,
+    CONSTRAINT fleet_activity_pkey PRIMARY KEY (fleet, slot),
+    CONSTRAINT fleet_activity_fleets_fkey FOREIGN KEY (fleet) REFERENCES fleets (fleet)
+) WITH (fillfactor = 50);
+COMMENT ON TABLE fleet_activity IS 'Boundaries of a fleet in each ten minutes, as the drift monitor counted them.';
+COMMENT ON COLUMN fleet_activity.fleet IS 'The tenant''s fleet of agents.';
+COMMENT ON COLUMN fleet_activity.slot IS 'Begin of the ten minutes, by the monitor''s clock.';
+COMMENT ON COLUMN fleet_activity.boundaries IS 'Boundaries that ended.';
+COMMENT ON COLUMN fleet_activity.not_judged IS 'Those of them that were not judged.';
 
 CREATE TABLE run_units (
     fleet           text NOT NULL,

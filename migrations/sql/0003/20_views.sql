@@ -45,7 +45,8 @@ DO $$
 DECLARE
     t text;
 BEGIN
-    FOREACH t IN ARRAY ARRAY['monitor_epochs', 'open_runs', 'run_units', 'prune_profiles', 'webhook_deliveries'] LOOP
+    FOREACH t IN ARRAY ARRAY['monitor_epochs', 'open_runs', 'run_units', 'fleet_activity', 'prune_profiles',
+        'webhook_deliveries'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', t);
         EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO winnow_service', t);

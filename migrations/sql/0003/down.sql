@@ -1,7 +1,7 @@
 -- Back to a monitor that stores and does not fold. Views of revision 0001 do not use what goes.
 
 DROP VIEW run_outcomes, stream_epochs;
-DROP TABLE webhook_deliveries, prune_profiles, run_units, open_runs, monitor_epochs;
+DROP TABLE webhook_deliveries, prune_profiles, fleet_activity, run_units, open_runs, monitor_epochs;
 DELETE FROM locks WHERE name = 'families';
 COMMENT ON COLUMN locks.name IS 'What is done: relay, partitions, retention.';
 ALTER TABLE alerts DROP COLUMN details, DROP COLUMN guarantee;

@@ -25,7 +25,7 @@ from winnow.storage.tables.boundaries import (
 from winnow.storage.tables.delivery import dead_letters, locks, outbox, runtime_events
 from winnow.storage.tables.fleets import api_keys, audit_log, fleets, operating_points, reader_roles
 from winnow.storage.tables.originals import handles, originals, recoveries
-from winnow.storage.tables.watching import open_runs, prune_profiles, run_units, webhook_deliveries
+from winnow.storage.tables.watching import fleet_activity, open_runs, prune_profiles, run_units, webhook_deliveries
 
 __all__ = [
     "alerts",
@@ -38,6 +38,7 @@ __all__ = [
     "entries",
     "entry_evidence",
     "evidence_passages",
+    "fleet_activity",
     "fleets",
     "handles",
     "judge_calls",

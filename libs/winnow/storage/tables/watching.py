@@ -1,4 +1,4 @@
-"""Tables of what the drift monitor watches beside streams: open and closed runs, learned profiles, webhooks. Comments: `migrations/`."""
+"""Tables of what the drift monitor watches beside streams: runs, activity, learned profiles, webhooks. Comments: `migrations/`."""
 
 from sqlalchemy import (
     BigInteger,
@@ -27,9 +27,21 @@ open_runs = Table(
     Column("seen_at", INSTANT, nullable=False),
     Column("ended_at", INSTANT),
     Column("due_at", INSTANT, nullable=False),
+    Column("slot", INSTANT, nullable=False),
+    Column("in_slot", Integer, nullable=False, server_default=text("0")),
     PrimaryKeyConstraint("fleet", "run", name="open_runs_pkey"),
     ForeignKeyConstraint(["fleet"], ["fleets.fleet"], name="open_runs_fleets_fkey"),
     Index("open_runs_due", "due_at"),
+)
+fleet_activity = Table(
+    "fleet_activity",
+    metadata,
+    Column("fleet", Text),
+    Column("slot", INSTANT),
+    Column("boundaries", Integer, nullable=False),
+    Column("not_judged", Integer, nullable=False),
+    PrimaryKeyConstraint("fleet", "slot", name="fleet_activity_pkey"),
+    ForeignKeyConstraint(["fleet"], ["fleets.fleet"], name="fleet_activity_fleets_fkey"),
 )
 run_units = Table(
     "run_units",
