@@ -1,13 +1,17 @@
 """`docs/configuration.md`, made from the settings classes: `python -m tests.contract.configuration > docs/configuration.md`."""
 
+import json
 import sys
 from typing import Literal, get_args, get_origin
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
 from services.__main__ import NAMES, settings_of
 from services.settings import ProcessSettings
+from winnow.judging.adapters.specs import AnthropicSpec, EnsembleSpec, JevSpec, SelfSpec
 from winnow.messaging.settings import KafkaSettings
 from winnow.storage.settings import DatabaseSettings
 from winnow.telemetry.settings import TelemetrySettings
@@ -50,11 +54,21 @@ PARTS: tuple[tuple[str, str, type[BaseSettings]], ...] = (
 )
 
 
+#: Kinds of judges that `WINNOW_JUDGES` may have.
+JUDGES: tuple[tuple[str, type[BaseModel]], ...] = (
+    ("jev", JevSpec),
+    ("anthropic", AnthropicSpec),
+    ("self", SelfSpec),
+    ("ensemble", EnsembleSpec),
+)
+
+
 def document() -> str:
     """The whole page."""
     sections = [HEAD]
     sections += [_section(title, text, settings) for title, text, settings in PARTS]
     sections += [_section(name.replace("_", " ").capitalize(), f"Service `{name}`.", settings_of(name)) for name in NAMES]
+    sections += [_kind(name, spec) for name, spec in JUDGES]
     return "\n".join([*sections, COMMANDS])
 
 
@@ -65,11 +79,25 @@ def _section(title: str, text: str, settings: type[BaseSettings]) -> str:
     return "\n".join([f"## {title}", "", text, "", "| variable | default | meaning |", "|---|---|---|", *rows, ""])
 
 
+def _kind(name: str, spec: type[BaseModel]) -> str:
+    """The fields of one kind of judge."""
+    rows = [f"| `{field}` | {_default(info)} | {_choices(info)}{info.description} |" for field, info in spec.model_fields.items()]
+    head = [
+        f"## Judge of kind `{name}`",
+        "",
+        f"{(spec.__doc__ or '').strip()} An entry of `WINNOW_JUDGES`; `docs/judges.md` has examples.",
+        "",
+    ]
+    return "\n".join([*head, "| field | default | meaning |", "|---|---|---|", *rows, ""])
+
+
 def _default(field: FieldInfo) -> str:
     """The default as one would write it into a variable."""
     value = field.default
-    if value is None:
+    if value is None or value is PydanticUndefined:
         return ""
+    if isinstance(value, tuple):
+        value = json.dumps(value)
     if hasattr(value, "get_secret_value"):
         value = value.get_secret_value()
     return f"`{str(value).lower() if isinstance(value, bool) else value}`" if str(value) else "empty"

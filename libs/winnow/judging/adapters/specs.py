@@ -51,7 +51,7 @@ class RemoteSpec(_Spec):
     context_tokens: int = Field(ge=1000, description="Tokens of one request at most, state and questions.")
     state_tokens: int = Field(ge=500, description="Tokens of its state at most.")
     price_input: Dollars | None = Field(
-        default=None, description="US dollars for a million input tokens; unset: known or unknown, see below."
+        default=None, description="US dollars for a million input tokens; unset: a known price, else unknown (docs/judges.md)."
     )
     price_output: Dollars | None = Field(default=None, description="The same for output tokens.")
     expect_model: str | None = Field(default=None, description="What the answering model's name must begin with; another one is no answer.")
@@ -84,7 +84,7 @@ class RemoteSpec(_Spec):
 class JevSpec(RemoteSpec):
     """The Jev decision API, at TypeSafe, OpenRouter or a gateway that speaks it."""
 
-    kind: Literal["jev"] = Field(description="`jev`.")
+    kind: Literal["jev"] = Field(description="What it is.")
     url: str = Field(
         default="https://api.typesafe.ai/v1/systemone",
         description="The whole URL of the endpoint; https. OpenRouter Decisions: `https://openrouter.ai/api/alpha/decisions`.",
@@ -105,7 +105,7 @@ class JevSpec(RemoteSpec):
 class AnthropicSpec(RemoteSpec):
     """Anthropic's Messages API with a forced tool call: one probability an entry."""
 
-    kind: Literal["anthropic"] = Field(description="`anthropic`.")
+    kind: Literal["anthropic"] = Field(description="What it is.")
     url: str = Field(default="https://api.anthropic.com/v1/messages", description="The whole URL of the endpoint; https.")
     model: str = Field(min_length=1, description="The pinned model.")
     votes: int = Field(default=1, ge=1, le=9, description="Identical requests, combined by their median; odd. Each one costs.")
@@ -128,7 +128,7 @@ class AnthropicSpec(RemoteSpec):
 class SelfSpec(RemoteSpec):
     """The compressor's own model, through the Messages API: yes or no an entry, a score of 1 or 0."""
 
-    kind: Literal["self"] = Field(description="`self`.")
+    kind: Literal["self"] = Field(description="What it is.")
     url: str = Field(default="https://api.anthropic.com/v1/messages", description="The whole URL of the endpoint; https.")
     models: tuple[str, ...] = Field(
         min_length=1, description="Models that may be asked: the boundary's compressor where it is one of them, else the first."
@@ -145,7 +145,7 @@ class SelfSpec(RemoteSpec):
 class EnsembleSpec(_Spec):
     """Several judges as one."""
 
-    kind: Literal["ensemble"] = Field(description="`ensemble`.")
+    kind: Literal["ensemble"] = Field(description="What it is.")
     members: tuple[JudgeName, ...] = Field(min_length=1, description="Judges that are asked at the same time; `local` may be one.")
     combine: Combine = Field(default=Combine.MEAN, description="`any` (highest), `mean` or `majority` (median).")
     fallbacks: tuple[JudgeName, ...] = Field(default=("local",), description="Judges asked in this order where no member answers.")
