@@ -9,7 +9,11 @@ from importlib import resources
 from statistics import NormalDist
 from typing import Final
 
+import numpy as np
+
 from winnow.assurance import bounds, pvalues
+from winnow.assurance.arrays import alarms
+from winnow.assurance.config import MonitorConfig
 from winnow.assurance.samples import InvalidSample, count, probability
 from winnow.assurance.special import binomial_tail
 
@@ -101,6 +105,21 @@ class Delay:
     source: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """Simulated delays."""
+
+    delay: Delay
+    #: Every delay, ascending; those undetected count as `cap`.
+    delays: tuple[int, ...]
+    runs: int
+    #: Runs that alarmed before the change: false alarms.
+    early: int
+    #: Runs without an alarm until `cap` units after it.
+    undetected: int
+    cap: int
+
+
 @cache
 def delay_table() -> tuple[Delay, ...]:
     """Delays of the design `spending` at delta .05 and a healthy risk of alpha/2; 1,500 simulated runs a row, standard error 2 to 3 %."""
@@ -132,6 +151,46 @@ def rule_of_thumb(alpha: float, factor: float, nu: int, *, delta: float = 0.05, 
     variance = p * (1 - p) * math.log(p * (1 - alpha) / (alpha * (1 - p))) ** 2
     p90 = mean + NormalDist().inv_cdf(POWER) * math.sqrt(mean * variance) / information
     return Delay(alpha=alpha, nu=nu, factor=factor, mean=mean, p50=None, p90=p90, p95=None, source="rule of thumb")
+
+
+def simulated(
+    config: MonitorConfig, *, healthy: float, factor: float, nu: int, rng: np.random.Generator, runs: int = 1_500, cap: int | None = None
+) -> Simulation:
+    """Delays of monitors of this configuration on binary losses: risk `healthy` for nu units, then factor times alpha.
+
+    Runs that alarm before the change are false alarms and left out of the delays; those that have not alarmed `cap` units after it count
+    as the cap (left out: 40 times the least possible mean delay).
+
+    Raises:
+        InvalidSample: the risks are not healthy < alpha < factor·alpha < 1.
+    """
+    shifted = factor * config.alpha
+    if not 0 <= healthy <= config.alpha < shifted < 1:
+        raise InvalidSample(f"the healthy risk must be at most alpha = {config.alpha:g}, and {factor:g} times alpha above it and below 1")
+    cap = cap or math.ceil(40 * least_delay(config.alpha, factor, delta=1 / config.level)) + 10
+    found = alarms(config, healthy=healthy, shifted=shifted, nu=nu, cap=cap, streams=count("runs", runs), rng=rng)
+    early = (found > 0) & (found <= nu)
+    delays = np.sort(np.where(found == 0, cap, found - nu)[~early])
+    if not len(delays):
+        raise InvalidSample("every run alarmed before the change: the healthy risk is too near to alpha for this nu")
+    quantile = {q: float(np.quantile(delays, q)) for q in (0.5, POWER, 0.95)}
+    return Simulation(
+        delay=Delay(
+            alpha=config.alpha,
+            nu=nu,
+            factor=factor,
+            mean=float(delays.mean()),
+            p50=quantile[0.5],
+            p90=quantile[POWER],
+            p95=quantile[0.95],
+            source=f"{runs} simulated runs",
+        ),
+        delays=tuple(int(d) for d in delays),
+        runs=runs,
+        early=int(early.sum()),
+        undetected=int((found == 0).sum()),
+        cap=cap,
+    )
 
 
 def least_delay(alpha: float, factor: float, *, delta: float = 0.05) -> float:

@@ -22,6 +22,7 @@ from winnow.cli import (
     keys,
     monitor,
     parse,
+    plan,
     readers,
     rejudge,
     report,
@@ -44,9 +45,9 @@ HELP = """Winnow prunes the summary, not the history.
 
 At every compaction boundary it checks each entry of the summary for a source, removes those that have none, and keeps the originals.
 
-Offline:  hosts, parse, judge, monitor, eval, asyncapi.  A whole Winnow on this machine:  up, demo.
-Through the gateway:  submit, watch, show, runs.
-For operators, on the database:  report, rejudge, fleet, keys, readers, dead-letters, erase, retention, db, topics.
+Offline:  hosts, parse, judge, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
+A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs.
+For operators, on the database:  report, rejudge, certificates, fleet, keys, readers, dead-letters, erase, retention, db, topics.
 
 Every setting is an environment variable WINNOW_...; while `winnow up` runs, the other commands find it by themselves.
 
@@ -77,6 +78,7 @@ def build() -> typer.Typer:
     app.command("certify")(certify.certify)
     app.add_typer(certificates.group(), name="certificates")
     app.command("calibrate")(calibrate.calibrate)
+    app.add_typer(plan.group(), name="plan")
     app.add_typer(reproduce.group(), name="reproduce")
     app.add_typer(evaluation.group(), name="eval")
     app.add_typer(hosts.group(), name="hosts")

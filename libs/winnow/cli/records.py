@@ -3,7 +3,6 @@
 import platform
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from winnow import __version__
 from winnow.cli.exits import ExitCode
 from winnow.cli.terminal import Terminal, cell, table
 from winnow.contracts.errors import Permanent
-from winnow.contracts.evaluation import Cell, DataFingerprint, EvaluationKind, EvaluationRecord, Table
+from winnow.contracts.evaluation import DataFingerprint, EvaluationKind, EvaluationRecord, Table
 from winnow.contracts.events import sha256
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def write(record: EvaluationRecord, folder: Path) -> list[Path]:
 
 def show(terminal: Terminal, record: EvaluationRecord) -> None:
     """The record in short."""
-    from winnow.judging.evaluation.documents import facts, gate_text, ranged, shown
+    from winnow.judging.evaluation.documents import facts, gate_text, ranged
 
     terminal.show(record.title)
     for warning in record.warnings:
@@ -83,14 +82,16 @@ def show(terminal: Terminal, record: EvaluationRecord) -> None:
         terminal.show(rows)
     chosen = [one for one in record.tables if one.name in _TABLES or not of_judge]
     for one in chosen:
-        terminal.show(_rich(one, shown))
+        terminal.show(rich(one))
     for gate in record.gates:
         terminal.show(f"gate {'passed' if gate.passed else 'FAILED'}: {gate_text(gate)}")
     terminal.show(f"status: {record.status.value}" + ("" if record.gates else " (no --gate was given; that is not a pass)"))
 
 
-def _rich(found: Table, shown: Callable[[Cell], str]) -> "RichTable":
+def rich(found: Table) -> "RichTable":
     """A table for the terminal."""
+    from winnow.judging.evaluation.documents import shown
+
     rows = table(*found.columns, title=found.title)
     for row in found.rows:
         rows.add_row(*(cell(shown(one)) for one in row))
