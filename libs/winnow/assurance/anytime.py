@@ -6,7 +6,8 @@ from typing import Final
 import numpy as np
 
 from winnow.assurance import roots
-from winnow.assurance.samples import InvalidSample, LossType, Sample, count, probability
+from winnow.assurance.kinds import LossType
+from winnow.assurance.samples import InvalidSample, Sample, count, probability
 from winnow.assurance.special import Floats, beta_cdf
 
 #: Stakes of the grid mixture, as shares of the largest admissible bet.

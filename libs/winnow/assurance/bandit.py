@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from winnow.assurance.samples import InvalidSample, LossType, count, loss, probability
+from winnow.assurance.kinds import LossType
+from winnow.assurance.samples import InvalidSample, count, loss, probability
 
 #: Bets, as shares of the largest admissible stake; equal weights.
 THETAS: Final = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8)

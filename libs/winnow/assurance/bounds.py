@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from winnow.assurance import pvalues, roots
-from winnow.assurance.samples import InvalidSample, Order, Sample, count, probability
+from winnow.assurance.kinds import Order
+from winnow.assurance.samples import InvalidSample, Sample, count, probability
 from winnow.assurance.special import Z95, Floats, beta_quantile
 
 

@@ -13,9 +13,9 @@ from typing import Final
 from uuid import UUID
 
 from winnow.assurance import losses, methods
-from winnow.assurance.losses import Loss
+from winnow.assurance.kinds import Loss, LossType, Unit
 from winnow.assurance.methods import METHODS_VERSION, Guarantee
-from winnow.assurance.samples import InvalidSample, LossType, Sample, Unit, probability
+from winnow.assurance.samples import InvalidSample, Sample, probability
 from winnow.contracts.evaluation import (
     Cell,
     CertificateVerdict,

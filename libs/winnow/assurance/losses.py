@@ -7,61 +7,14 @@ reference context, C one under the pruned context.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-from winnow.assurance.samples import InvalidSample, LossType, Sample, Unit, loss
+from winnow.assurance.kinds import Graders, Loss, LossType, Unit
+from winnow.assurance.samples import InvalidSample, Sample, loss
 
 #: Pairs A/B and A/A' below which a mode's numbers are not reported: their intervals span most of the scale.
 FLOOR_AB: Final = 50
 FLOOR_AA: Final = 30
-
-
-class Loss(StrEnum):
-    """What is counted as a loss. Marginal and conditional harm differ by the share that the reference solves, and stand side by side."""
-
-    HARM_ALL = "harm_all"  # 1{F1 succeeds, C fails} over ALL tasks: marginal
-    HARM_GIVEN_FULL = "harm_given_full"  # the same, over the tasks that F1 solves: conditional
-    OUTCOME_DIVERGENCE = "outcome_divergence"  # 1{outcome of C differs from F1's}
-    OUTCOME_HARM_EXCESS = "outcome_harm_excess"  # 1{F1 ok, C fails} - 1{F1 ok, F2 fails}: needs a second reference run
-    DECISION_DIVERGENCE = "decision_divergence"  # 1{A != B}: contains the grader's noise; report it, do not budget it
-    DECISION_HARM = "decision_harm"  # 1{A != B} - 1{A != A'}: excess over self-disagreement; may be negative, never clipped
-    GRADED = "graded"  # a loss in [0, 1] that the caller defines: the mean of a run's sampled turns, a reward lost
-
-    @property
-    def type(self) -> LossType:
-        """Its declared type."""
-        return _TYPES.get(self, LossType.BINARY)
-
-    @property
-    def denominator(self) -> str:
-        """Which units are counted."""
-        return "units the reference solves" if self is Loss.HARM_GIVEN_FULL else "all units"
-
-    @property
-    def words(self) -> str:
-        """What a loss is, as a verb phrase for the statement."""
-        return _WORDS[self]
-
-
-_TYPES: Final = {Loss.OUTCOME_HARM_EXCESS: LossType.PAIRED, Loss.DECISION_HARM: LossType.PAIRED, Loss.GRADED: LossType.GRADED}
-_WORDS: Final = {
-    Loss.HARM_ALL: "succeed with the reference context and fail with the pruned one",
-    Loss.HARM_GIVEN_FULL: "succeed with the reference context and fail with the pruned one",
-    Loss.OUTCOME_DIVERGENCE: "end differently with the pruned context",
-    Loss.OUTCOME_HARM_EXCESS: "fail with the pruned context beyond what a second reference run fails",
-    Loss.DECISION_DIVERGENCE: "decide differently with the pruned context",
-    Loss.DECISION_HARM: "decide differently with the pruned context beyond their own disagreement",
-    Loss.GRADED: "are lost",
-}
-
-
-class Graders(StrEnum):
-    """How the verdicts of several graders become one. The A/A control exists for each grader: `any` adds up every grader's noise."""
-
-    ANY = "any"
-    MAJORITY = "majority"
-    UNANIMOUS = "unanimous"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Final
 
 from winnow.assurance import anytime, bounds, pvalues
-from winnow.assurance.samples import InvalidSample, LossType, Sample
+from winnow.assurance.kinds import LossType
+from winnow.assurance.samples import InvalidSample, Sample
 
 #: Version of the formulas; a certificate names it. Raised when a number changes.
 METHODS_VERSION: Final = "1"

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, Self
 
 import numpy as np
 
+from winnow.assurance.kinds import LossType, Order
 from winnow.assurance.special import Floats
 from winnow.contracts.errors import Permanent
 
@@ -17,34 +17,6 @@ MOST_UNITS: Final = 50_000_000
 
 class InvalidSample(Permanent):
     """The losses, counts or levels do not say what a test or bound needs; nothing was computed."""
-
-
-class LossType(StrEnum):
-    """Range of a loss. It is declared beforehand: a bound chosen by looking at the values has no guarantee."""
-
-    BINARY = "binary"  # 0 or 1; exact counts
-    GRADED = "graded"  # anything in [0, 1]
-    PAIRED = "paired"  # anything in [-1, 1]: a difference of two losses
-
-    @property
-    def lo(self) -> int:
-        """Smallest loss of this type."""
-        return -1 if self is LossType.PAIRED else 0
-
-
-class Unit(StrEnum):
-    """What one loss belongs to. Turns of one run depend on each other, so bounds over turns do not hold."""
-
-    TRAJECTORY = "trajectory"  # one run of an agent from task to end
-    SESSION = "session"  # a stretch of work by one user
-    TURN = "turn"  # refused, unless the caller says that turns are independent; then flagged wherever the number appears
-
-
-class Order(StrEnum):
-    """Whether the order of the values was fixed before they were seen. Some bounds move with the order, so it could be shopped for."""
-
-    ANY = "any"
-    SEQ = "seq"  # sampling order, registered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

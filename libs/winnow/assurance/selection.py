@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from winnow.assurance import methods
+from winnow.assurance.kinds import LossType
 from winnow.assurance.methods import Guarantee
-from winnow.assurance.samples import InvalidSample, LossType, Sample, probability
+from winnow.assurance.samples import InvalidSample, Sample, probability
 
 
 class Rule(StrEnum):

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from winnow.assurance import bounds, pvalues
-from winnow.assurance.samples import InvalidSample, LossType, loss, probability
+from winnow.assurance.kinds import LossType
+from winnow.assurance.samples import InvalidSample, loss, probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

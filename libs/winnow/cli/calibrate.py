@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.assurance.losses import Loss
-from winnow.assurance.samples import LossType
+from winnow.assurance.kinds import Loss, LossType
 from winnow.cli import records, statistics
 from winnow.cli.measured import Unusable
 from winnow.cli.terminal import Terminal

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from winnow.assurance.losses import Graders, Loss
-from winnow.assurance.samples import Order, Unit
+from winnow.assurance.kinds import Graders, Loss, LossType, Order, Unit
 from winnow.cli import certificates, records, statistics
 from winnow.cli.measured import Measured, Unusable, from_counts, from_file, from_stream
 from winnow.cli.terminal import Terminal
@@ -195,7 +194,7 @@ def _measure(terms: "Terms", said: _Origin, graders: Graders, order: Order) -> M
 def _tables(evidence: "Evidence", measured: Measured) -> "Sequence[Table]":
     """All bounds beside the one that counts, and how the bound carries over to held-out domains."""
     from winnow.assurance import methods
-    from winnow.assurance.samples import InvalidSample, LossType
+    from winnow.assurance.samples import InvalidSample
     from winnow.contracts.evaluation import Table
 
     rows: list[tuple[str, str, float, str]] = []

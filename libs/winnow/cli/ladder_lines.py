@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from winnow.assurance.kinds import LossType
 from winnow.assurance.operating import Candidate
 from winnow.assurance.paired import Pairs
-from winnow.assurance.samples import LossType, Sample
+from winnow.assurance.samples import Sample
 from winnow.assurance.selection import Level
 from winnow.cli.unit_lines import bad, objects, real, text, whole
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from winnow.assurance.losses import Graders, Loss
-from winnow.assurance.samples import Order, Unit
+from winnow.assurance.kinds import Graders, Loss, Order, Unit
 from winnow.cli import records
 from winnow.contracts.errors import Permanent
 from winnow.contracts.vocabulary import Missing

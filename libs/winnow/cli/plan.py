@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.assurance.designs import DEFAULT, METHODS
-from winnow.assurance.losses import Loss
-from winnow.assurance.samples import Unit
+from winnow.assurance.kinds import Loss, Unit
 from winnow.cli import records, statistics
 from winnow.cli.terminal import Terminal
 from winnow.contracts.errors import Permanent

@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import Any, Final, NoReturn
 
 from winnow.assurance import losses, paired
-from winnow.assurance.losses import Graders, Loss, Outcome
-from winnow.assurance.samples import InvalidSample, Order, Sample
+from winnow.assurance.kinds import Graders, Loss, Order
+from winnow.assurance.losses import Outcome
+from winnow.assurance.samples import InvalidSample, Sample
 from winnow.contracts.errors import Permanent
 
 #: Bytes of one line. A line is one unit: its turns, verdicts or losses by level, never a transcript.
