@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from winnow.cli import (
+    alerts,
     asyncapi,
     calibrate,
     certificates,
@@ -25,11 +26,13 @@ from winnow.cli import (
     plan,
     readers,
     rejudge,
+    release,
     report,
     reproduce,
     retention,
     runs,
     show,
+    streams,
     submit,
     topics,
     up,
@@ -47,7 +50,8 @@ At every compaction boundary it checks each entry of the summary for a source, r
 
 Offline:  hosts, parse, judge, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
 A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs.
-For operators, on the database:  report, rejudge, certificates, fleet, keys, readers, dead-letters, erase, retention, db, topics.
+For operators, on the database:  report, rejudge, certificates, fleet, release, streams, alerts, keys, readers,
+dead-letters, erase, retention, db, topics.
 
 Every setting is an environment variable WINNOW_...; while `winnow up` runs, the other commands find it by themselves.
 
@@ -83,6 +87,9 @@ def build() -> typer.Typer:
     app.add_typer(evaluation.group(), name="eval")
     app.add_typer(hosts.group(), name="hosts")
     app.add_typer(fleet.group(), name="fleet")
+    app.command("release")(release.release)
+    app.add_typer(streams.group(), name="streams")
+    app.command("alerts")(alerts.alerts)
     app.add_typer(keys.group(), name="keys")
     app.add_typer(readers.group(), name="readers")
     app.add_typer(dead_letters.group(), name="dead-letters")

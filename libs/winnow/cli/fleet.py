@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from winnow.cli import release
 from winnow.cli.connection import in_transaction, operator
 from winnow.cli.exits import ExitCode
 from winnow.cli.terminal import Terminal, cell, minute, plain, table
@@ -28,7 +29,7 @@ def group() -> typer.Typer:
     made.command("show")(show)
     made.command("set-mode")(set_mode)
     made.command("hold")(hold)
-    made.command("release")(release)
+    made.command("release")(release.release)
     return made
 
 
@@ -113,18 +114,6 @@ def hold(name: Name, *, because: Because) -> None:
 
     done = in_transaction(work)
     Terminal().show(f"fleet {name} is held" if done else f"fleet {name} was held already; the first reason stays")
-
-
-def release(name: Name, *, because: Because) -> None:
-    """Release a fleet: its own mode counts again."""
-    from winnow.storage import fleets
-
-    async def work(tx: "AsyncConnection") -> bool:
-        await _known(tx, name)
-        return await fleets.release(tx, name, by=operator(), because=because, now=datetime.now(UTC))
-
-    done = in_transaction(work)
-    Terminal().show(f"fleet {name} is released" if done else f"fleet {name} was not held")
 
 
 async def _known(tx: "AsyncConnection", name: str) -> None:

@@ -131,7 +131,8 @@ async def _freeze(tx: AsyncConnection, key: StreamKey, member: Member, level: fl
     if found is None or found.watched is None or found.row is None:
         return None
     at = found.watched
-    if at.state.alarm_at is not None or at.state.evidence < member.evidence:
+    # The logarithm and back costs some last digits.
+    if at.state.alarm_at is not None or at.state.evidence < member.evidence * (1.0 - 1e-9):
         return None
     frozen = replace(at, state=monitor.freeze(at.state))
     row = watched.written(found, frozen, now=now)

@@ -240,7 +240,8 @@ def _note(run: _Run, folded: Folded, recertify: Recertify | None) -> None:
         run.findings.append((folded.watched, folded.alarm_seq))
     elif folded.watched.state.warned_at is not None and not was_warned:
         run.warned = folded.watched
-    if recertify is not None and folded.afterwards and not run.recovered:
+    # What was folded together with the unit that alarmed was drawn before the hold: it is not fresh.
+    if recertify is not None and folded.afterwards and folded.alarm_seq is None and not run.recovered:
         run.recertification, run.recovered = _recertified(run, folded, recertify)
 
 

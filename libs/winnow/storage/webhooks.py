@@ -88,3 +88,34 @@ async def failed(
         status,
         storable_or_none(error[:500]),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a delivery stands."""
+
+    attempts: int
+    delivered: bool
+    dead: bool
+    last_status: int | None
+    last_error: str | None
+
+    @property
+    def word(self) -> str:
+        """delivered, given up, or waiting."""
+        return "delivered" if self.delivered else "given up" if self.dead else "waiting"
+
+
+async def standing(tx: AsyncConnection, alert_ids: Sequence[UUID]) -> dict[str, Standing]:
+    """How the deliveries of alerts stand, by the alert's id as text; alerts without one are left out."""
+    rows = await raw.fetch(tx, "SELECT * FROM webhook_deliveries WHERE alert_id = ANY($1::uuid[])", list(alert_ids))
+    return {
+        str(r["alert_id"]): Standing(
+            attempts=r["attempts"],
+            delivered=r["delivered_at"] is not None,
+            dead=r["dead_at"] is not None,
+            last_status=r["last_status"],
+            last_error=r["last_error"],
+        )
+        for r in rows
+    }

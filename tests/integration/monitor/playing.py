@@ -30,7 +30,9 @@ class Player:
     def key(self) -> StreamKey:
         return StreamKey(self.fleet, self.stream)
 
-    def event(self, unit: str, *, loss: float | None = None, sampled: bool = True, grader: str = GRADER, lo: float = 0.0, p: float = 1.0, **more):
+    def event(
+        self, unit: str, *, loss: float | None = None, sampled: bool = True, grader: str = GRADER, lo: float = 0.0, p: float = 1.0, **more
+    ):
         now = self.clock()
         return Observation(
             fleet=self.fleet, event_id=uuid.uuid4(), stream=self.stream, unit=unit,
