@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -210,3 +212,25 @@ def together(count: int) -> Act:
         await honest(server, asked, writer)
 
     return act
+
+
+@contextmanager
+def in_a_thread(server: JudgeServer) -> Iterator[JudgeServer]:
+    """Run `server` on a loop of its own, for callers that have none."""
+    with asyncio.Runner() as runner:
+        ready, stop = threading.Event(), asyncio.Event()
+
+        async def serve() -> None:
+            async with server:
+                ready.set()
+                await stop.wait()
+
+        thread = threading.Thread(target=lambda: runner.run(serve()))
+        loop = runner.get_loop()
+        thread.start()
+        try:
+            assert ready.wait(30)
+            yield server
+        finally:
+            loop.call_soon_threadsafe(stop.set)
+            thread.join(30)

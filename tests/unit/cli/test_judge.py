@@ -133,7 +133,7 @@ def test_an_old_result_stays_whole_until_the_new_one_is(winnow, tmp_path, monkey
     source, target = tmp_path / "in", tmp_path / "out"
     source.write_text(json.dumps(LINE))
     target.write_text("old\n")
-    monkeypatch.setattr("winnow.cli.judge.judged", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("winnow.cli.judge._result", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))
     assert winnow("judge", str(source), "--out", str(target)).code == 130
     assert target.read_text() == "old\n"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in", "out"]
