@@ -197,7 +197,7 @@ def _meets(direction: Direction, threshold: float, observed: float | None) -> bo
     """Whether an observed value lies on the accepted side; what was not measured does not."""
     if observed is None:
         return False
-    return observed >= threshold if direction is Direction.AT_LEAST else observed <= threshold
+    return observed >= threshold if direction == Direction.AT_LEAST else observed <= threshold
 
 
 class Table(Model):

@@ -9,7 +9,7 @@ import numpy as np
 from winnow.contracts.evaluation import Cell, Metric
 from winnow.contracts.events import JudgeId
 from winnow.judging.evaluation import figures, metrics
-from winnow.judging.evaluation.bootstrap import Draws, Estimator, draw
+from winnow.judging.evaluation.bootstrap import DRAWS, Draws, Estimator, draw
 from winnow.judging.evaluation.metrics import Floats, Ranking
 from winnow.judging.evaluation.probes import Again, Stressing
 from winnow.judging.evaluation.samples import Samples, slices
@@ -37,6 +37,8 @@ class Study:
     samples: Samples
     seed: int
     by_scenario: bool
+    #: Draws of the bootstrap.
+    draws: int = DRAWS
     folds: str | None = None
     parameters: Mapping[str, Cell] = field(default_factory=dict)
     stress: Sequence[Stressing] | None = None
@@ -47,15 +49,15 @@ class Study:
     calls: Sequence[JudgeCall] = ()
     unjudged: int = 0
 
-    def draws(self) -> Draws:
+    def resampled(self) -> Draws:
         """The bootstrap of this study: scenarios where the data names them, else runs."""
         groups = self.samples.scenario if self.by_scenario else self.samples.run
-        return draw([str(name) for name in groups], what="scenario" if self.by_scenario else "run", seed=self.seed)
+        return draw([str(name) for name in groups], what="scenario" if self.by_scenario else "run", seed=self.seed, draws=self.draws)
 
 
 def measured(study: Study) -> list[Metric]:
     """All figures of a study."""
-    samples, draws = study.samples, study.draws()
+    samples, draws = study.samples, study.resampled()
     found: list[Metric] = []
     for name, mask in slices(samples).items():
         if mask.any():
