@@ -9,6 +9,7 @@ UV_VERSION := 0.13.9
 VENV       := .venv
 PY         := $(VENV)/bin/python
 STAMP      := $(VENV)/.synced
+HOSTS      := .venv-hosts
 ARGS       ?=
 
 .PHONY: help
@@ -33,6 +34,11 @@ test: $(STAMP) ## Run the tests, faults scaled down (12 minutes at most)
 test-long: $(STAMP) ## Run the long tests: the faults in full
 	@$(PY) -m pytest -m long $(ARGS)
 
+# The host libraries hold other versions back than the services have, so they live in an environment of their own.
+.PHONY: test-hosts
+test-hosts: $(HOSTS)/.synced ## Run the host adapters against the real host libraries
+	@$(HOSTS)/bin/python -m pytest --confcutdir=tests/hosts -W default tests/hosts $(ARGS)
+
 .PHONY: bench
 bench: $(STAMP) ## Measure against the baselines; prints a table and writes var/bench.json
 	@mkdir -p var
@@ -55,10 +61,14 @@ setup: $(STAMP) ## Install what the other targets need into .venv
 
 .PHONY: clean
 clean: ## Delete what the targets made in this folder; databases and caches in your home stay
-	@rm -rf $(VENV) .uv var dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(HOSTS) .uv var dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One environment with every extra and tool, exactly as locked. `--frozen`: the lock file is never rewritten on the way.
 $(STAMP): pyproject.toml uv.lock .ci/bootstrap
 	@UV="$(UV)" UV_VERSION=$(UV_VERSION) sh .ci/bootstrap $(VENV)
+	@touch $@
+
+$(HOSTS)/.synced: pyproject.toml uv.lock .ci/bootstrap
+	@UV="$(UV)" UV_VERSION=$(UV_VERSION) sh .ci/bootstrap $(HOSTS) --no-default-groups --group hosts
 	@touch $@

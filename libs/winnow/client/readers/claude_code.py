@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.client.readers import rows, values
-from winnow.client.readers.rows import Fault, Row
+from winnow.client.readers.rows import Fault, Json, Row
 from winnow.client.readers.session import Boundary, Cut, Item, Turn, boundaries
 from winnow.contracts.vocabulary import MessageKind, Origin, Trigger
 
@@ -134,7 +134,7 @@ def _answer(row: Row) -> str:
     return values.text(values.mapping(row.value.get("message")).get("id")) if row.value.get("type") == "assistant" else ""
 
 
-def _content(row: Row) -> Any:  # noqa: ANN401  whatever JSON can hold
+def _content(row: Row) -> Json:
     return values.mapping(row.value.get("message")).get("content")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.client.readers import rows, values
-from winnow.client.readers.rows import Fault, Row
+from winnow.client.readers.rows import Fault, Json, Row
 from winnow.client.readers.session import Boundary, Cut, Item, Rewind, Turn, boundaries
 from winnow.contracts.vocabulary import MessageKind
 
@@ -70,7 +70,7 @@ def _items(found: list[Row | Fault]) -> Iterator[Item]:
                 )
 
 
-def _turn(item: Any, key: str, tools: dict[str, str]) -> Turn | None:  # noqa: ANN401  whatever JSON can hold
+def _turn(item: Json, key: str, tools: dict[str, str]) -> Turn | None:
     """The turn in a response item; reasoning, snapshots and whatever is unknown is none."""
     kind, call = item.get("type"), values.name(item.get("call_id"))
     if kind == "message":
@@ -92,7 +92,7 @@ def _turn(item: Any, key: str, tools: dict[str, str]) -> Turn | None:  # noqa: A
     return None
 
 
-def _output(output: Any) -> tuple[str, bool]:  # noqa: ANN401  whatever JSON can hold
+def _output(output: Json) -> tuple[str, bool]:
     """Text of an output and whether the tool failed: plain text, blocks, or an object, which older versions wrote as a JSON string."""
     if isinstance(output, str) and output.startswith('{"output":'):
         try:
@@ -106,5 +106,5 @@ def _output(output: Any) -> tuple[str, bool]:  # noqa: ANN401  whatever JSON can
     return values.blocks(output, *_TEXTS), False
 
 
-def _payload(value: dict[str, Any]) -> Any:  # noqa: ANN401  whatever JSON can hold
+def _payload(value: dict[str, Any]) -> Json:
     return values.mapping(value.get("payload"))

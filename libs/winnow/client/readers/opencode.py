@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.client.readers import rows, values
-from winnow.client.readers.rows import Fault, Row
+from winnow.client.readers.rows import Fault, Json, Row
 from winnow.client.readers.session import Boundary, Cut, Item, Turn, boundaries
 from winnow.contracts.vocabulary import MessageKind, Origin, Trigger
 
@@ -87,7 +87,7 @@ def _user(info: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> Iterator[T
             yield Turn(kind=kind, text=values.text(part.get("text")), key=key)
 
 
-def _at(milliseconds: Any) -> str | None:  # noqa: ANN401  whatever JSON can hold
+def _at(milliseconds: Json) -> str | None:
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
     except (TypeError, ValueError, OverflowError, OSError):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.client.readers import rows, values
-from winnow.client.readers.rows import Fault, Row
+from winnow.client.readers.rows import Fault, Json, Row
 from winnow.client.readers.session import Boundary, Cut, Item, Turn, boundaries
 from winnow.contracts.vocabulary import MessageKind, Origin
 
@@ -34,7 +34,7 @@ def _rows(path: Path) -> rows.Rows:
     return rows.json_or_lines(path, _events, "event")
 
 
-def _events(value: Any) -> Any:  # noqa: ANN401  whatever JSON can hold
+def _events(value: Json) -> Json:
     """The events in a document: an array, an object around one, or one event."""
     if not isinstance(value, dict):
         return value
@@ -62,7 +62,7 @@ def _items(found: Sequence[Row | Fault]) -> Iterator[Item]:
             )
         else:
             keys.append(key)
-            turn = _turn(value, key) if "kind" in value else _older(value, args, key)
+            turn = turn_of(value, key) if "kind" in value else _older(value, args, key)
             if turn is not None:
                 yield turn
 
@@ -78,8 +78,8 @@ def _forgotten(said: Mapping[str, Any], keys: Sequence[str]) -> frozenset[str]:
     return frozenset(key for key in keys if key.isascii() and key.isdigit() and first <= int(key) <= last)
 
 
-def _turn(value: Mapping[str, Any], key: str) -> Turn | None:
-    """An event of the agent SDK."""
+def turn_of(value: Mapping[str, Any], key: str) -> Turn | None:
+    """The turn in an event of the agent SDK, as JSON; None for what never reaches the model."""
     kind = value.get("kind")
     tool, call = values.name(value.get("tool_name")), values.name(value.get("tool_call_id"))
     if kind == "MessageEvent":

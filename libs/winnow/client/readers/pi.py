@@ -8,10 +8,9 @@ to the root. A compaction entry names the first entry that stays.
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from winnow.client.readers import rows, values
-from winnow.client.readers.rows import Fault, Row
+from winnow.client.readers.rows import Fault, Json, Row
 from winnow.client.readers.session import Boundary, Cut, Item, Turn, boundaries
 from winnow.contracts.vocabulary import MessageKind, Origin
 
@@ -74,11 +73,11 @@ def _items(way: list[Row]) -> Iterator[Item]:
                 )
 
 
-def _from(keys: list[str], first: Any) -> frozenset[str]:  # noqa: ANN401  whatever JSON can hold
+def _from(keys: list[str], first: Json) -> frozenset[str]:
     return frozenset(keys[keys.index(first) :]) if isinstance(first, str) and first in keys else frozenset()
 
 
-def _turn(message: Any, key: str) -> Turn:  # noqa: ANN401  whatever JSON can hold
+def _turn(message: Json, key: str) -> Turn:
     match message.get("role"):
         case "toolResult":
             tool = values.name(message.get("toolName"))

@@ -8,10 +8,13 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from winnow.contracts import limits
 from winnow.contracts.errors import Permanent
+
+#: Whatever JSON can hold; nothing about it is known yet.
+Json: TypeAlias = Any
 
 #: Bytes of one line. 64 MiB of messages is the most that Winnow stores of a boundary; no single message is longer than that.
 LINE_BYTES = limits.ORIGINAL_BYTES
@@ -65,7 +68,7 @@ def lines(path: Path) -> Rows:
                 yield _row(place, data, last=not data.endswith(b"\n"))
 
 
-def document(path: Path) -> Any:  # noqa: ANN401  whatever JSON can hold
+def document(path: Path) -> Json:
     """The one JSON value of a file. Raise `Unreadable`."""
     with _opened(path) as file:
         data = file.read(FILE_BYTES + 1)
@@ -82,7 +85,7 @@ def document(path: Path) -> Any:  # noqa: ANN401  whatever JSON can hold
         raise Unreadable(msg) from None
 
 
-def elements(path: Path, values: Any, what: str) -> Rows:  # noqa: ANN401  whatever JSON can hold
+def elements(path: Path, values: Json, what: str) -> Rows:
     """The objects of a JSON array as rows; `what` names an element, for example `message`."""
     if not isinstance(values, list):
         yield Fault(place=path.name, text=f"no array of {what}s where one was expected")

@@ -138,8 +138,13 @@ def _rewound(context: list[tuple[int, Turn]], turns: int) -> list[tuple[int, Tur
 
 
 def _message(number: int, turn: Turn) -> dict[str, Any]:
-    """A turn as a message of the contract; defaults are left out."""
-    value: dict[str, Any] = {"i": number, "kind": turn.kind.value, "text": turn.text}
+    """A turn as a message of the contract."""
+    return {"i": number, **as_turn(turn)}
+
+
+def as_turn(turn: Turn) -> dict[str, Any]:
+    """A turn as a message without its number, as `winnow.client.boundary` takes it; defaults are left out."""
+    value: dict[str, Any] = {"kind": turn.kind.value, "text": turn.text}
     if turn.kind is MessageKind.ENVIRONMENT:
         value |= {"origin": turn.origin.value, "tool": turn.tool, "call_id": turn.call_id, "is_error": turn.is_error}
     return {key: said for key, said in value.items() if said is not None and said is not False}

@@ -5,21 +5,23 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from winnow.client.readers.rows import Json
+
 #: Characters of a name, as the contract limits it.
 NAME_CHARS = 200
 
 
-def mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401  whatever JSON can hold
+def mapping(value: Json) -> Mapping[str, Any]:
     """`value` where it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def listing(value: Any) -> list[Any]:  # noqa: ANN401  whatever JSON can hold
+def listing(value: Json) -> list[Any]:
     """`value` where it is an array, else an empty one."""
     return value if isinstance(value, list) else []
 
 
-def text(value: Any) -> str:  # noqa: ANN401  whatever JSON can hold
+def text(value: Json) -> str:
     """`value` where it is a string, else an empty one. A lone surrogate, which has no UTF-8 bytes, becomes U+FFFD."""
     if not isinstance(value, str):
         return ""
@@ -30,18 +32,18 @@ def text(value: Any) -> str:  # noqa: ANN401  whatever JSON can hold
     return value
 
 
-def name(value: Any) -> str | None:  # noqa: ANN401  whatever JSON can hold
+def name(value: Json) -> str | None:
     """`value` as a name that an event may carry, or None: not empty, printable, cut to 200 characters."""
     said = "".join(c for c in text(value)[: 4 * NAME_CHARS] if c.isprintable()).strip()
     return said[:NAME_CHARS] or None
 
 
-def count(value: Any) -> int | None:  # noqa: ANN401  whatever JSON can hold
+def count(value: Json) -> int | None:
     """`value` where it is a number of something, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
-def moment(value: Any) -> str | None:  # noqa: ANN401  whatever JSON can hold
+def moment(value: Json) -> str | None:
     """`value` where it is a time with a zone, as ISO 8601, else None."""
     try:
         at = datetime.fromisoformat(text(value))
@@ -50,7 +52,7 @@ def moment(value: Any) -> str | None:  # noqa: ANN401  whatever JSON can hold
         return None
 
 
-def blocks(content: Any, *kinds: str, key: str = "text") -> str:  # noqa: ANN401  whatever JSON can hold
+def blocks(content: Json, *kinds: str, key: str = "text") -> str:
     """The text of a message's content: a string, or an array of blocks of which those of the named kinds are joined by line ends."""
     if isinstance(content, str):
         return text(content)
@@ -58,11 +60,11 @@ def blocks(content: Any, *kinds: str, key: str = "text") -> str:  # noqa: ANN401
     return "\n".join(part for part in said if part)
 
 
-def _is_one(block: Any, kinds: tuple[str, ...]) -> bool:  # noqa: ANN401  whatever JSON can hold
+def _is_one(block: Json, kinds: tuple[str, ...]) -> bool:
     return isinstance(block, str) or mapping(block).get("type") in kinds
 
 
-def call(tool: Any, arguments: Any) -> str:  # noqa: ANN401  whatever JSON can hold
+def call(tool: Json, arguments: Json) -> str:
     """A tool call as it stands in an action's text: `[tool call] name: {arguments}`."""
     try:
         said = text(arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False))
