@@ -86,6 +86,7 @@ def judge(  # noqa: PLR0913  the options of a command
     subject, other = named(judges, name), None if against is None else named(judges, against)
     content = records.read_bytes(data)
     found = read_data(content, rules)
+    records.make_folder(out)
     remote = subject.capabilities.remote
     plan = evaluating.Plan(
         judge=subject,

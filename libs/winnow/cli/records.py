@@ -39,25 +39,36 @@ def finish(terminal: Terminal, record: EvaluationRecord, out: Path | None, *, as
         raise SystemExit(int(ExitCode.GATE))
 
 
+def make_folder(folder: Path | None) -> None:
+    """Make the folder of `--out`, before anything is measured that could then not be written. Raise `Permanent`."""
+    if folder is None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as exc:
+        msg = f"{folder}: {getattr(exc, 'strerror', None) or exc}"
+        raise Permanent(msg) from None
+
+
 def write(record: EvaluationRecord, folder: Path) -> list[Path]:
     """Write record, Markdown and HTML into a folder; return their paths. Raise `Permanent` where that is not possible."""
     from winnow.judging.evaluation import documents, plots
 
+    make_folder(folder)
     pages = {
         "json": record.to_json(),
         "md": documents.markdown(record),
         "html": documents.html(record, plots.of(record) if plots.drawable() else None),
     }
     written = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for ending, text in pages.items():
-            path = folder / f"{STEM}.{ending}"
+    for ending, text in pages.items():
+        path = folder / f"{STEM}.{ending}"
+        try:
             path.write_text(text, encoding="utf-8")
-            written.append(path)
-    except (OSError, ValueError) as exc:
-        msg = f"{folder}: {getattr(exc, 'strerror', None) or exc}"
-        raise Permanent(msg) from None
+        except OSError as exc:
+            msg = f"{path}: {exc.strerror or exc}"
+            raise Permanent(msg) from None
+        written.append(path)
     return written
 
 

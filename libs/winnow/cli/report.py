@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.cli.connection import on_database
-from winnow.cli.records import command_line, finish, software
+from winnow.cli.records import command_line, finish, make_folder, software
 from winnow.cli.terminal import Terminal, plain
 from winnow.contracts.errors import NotFound
 from winnow.contracts.evaluation import (
@@ -82,6 +82,7 @@ def composition(  # noqa: PLR0913  the options of a command
 
     terminal = Terminal()
     conditions = [Condition.parse(text) for text in gate or ()]
+    make_folder(out)
     wanted = Wanted(fleets=fleet, runs=run, since=utc(since), until=utc(until), rules=None if rules is None else rules.value)
     found = on_database(lambda database: _counted(database, wanted, judge))
     figures = composed.figures_of(found.counts)
