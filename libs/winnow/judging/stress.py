@@ -184,12 +184,12 @@ def _with_donors(kind: Stress, cases: Sequence[Case], chance: Chance, fits: Call
         wanted = _previous_only(case) if of_previous else _outputs_only(case)
         donors = [other for other in cases if other.run != case.run and fits(case, other)]
         chance.shuffle(donors)
-        values = {n: _values(case.text_of(n)) for n in wanted}
+        values = {n: telling(case.text_of(n)) for n in wanted}
         for donor in donors:
             if not values:
                 break
             said = donor.said_by_previous if of_previous else donor.said_by_outputs
-            free = tuple(n for n, of_entry in values.items() if not any(_holds(said, value) for value in of_entry))
+            free = tuple(n for n, of_entry in values.items() if not any(holds(said, value) for value in of_entry))
             if not free:
                 continue
             for n in free:
@@ -311,12 +311,12 @@ def _matched(text: str) -> str:
     return texts.normalise(text).lower()
 
 
-def _values(entry: str) -> list[Value]:
+def telling(entry: str) -> list[Value]:
     """Values by which an entry could be known; bare numbers of one or two digits stand in every text."""
     return [value for value in values_of(texts.normalise(texts.strip_marker(entry))) if not value.is_weak]
 
 
-def _holds(said: str, value: Value) -> bool:
+def holds(said: str, value: Value) -> bool:
     """Whether a text holds a value, in one of its ways."""
     return any(all(_stands(said, needle) for needle in way) for way in value.ways)
 
