@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from tests.benchmarks import core, figures, messages, pipeline, retrieval
+from tests.benchmarks import core, figures, judging, messages, pipeline, retrieval
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.progress import say
 from tests.benchmarks.stack import KAFKA, MESH
@@ -26,6 +26,7 @@ def _pipeline(kind: str) -> Measure:
 #: In the order in which they run: what needs a quiet machine first.
 SUITES: dict[str, Measure] = {
     "core": lambda quick: core.measure(quick=quick),
+    "judging": lambda quick: judging.measure(quick=quick),
     "retrieval": lambda quick: retrieval.measure(quick=quick),
     "messaging": lambda quick: messages.measure(quick=quick),
     "mesh": _pipeline(MESH),
