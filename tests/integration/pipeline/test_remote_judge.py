@@ -103,7 +103,7 @@ async def test_a_remote_judge_decides(world: World, server: JudgeServer) -> None
     ("act", "error"),
     [
         (acts.status(500), "server_error"), (acts.stalled, "timeout"), (acts.stalled_inside, "timeout"), (acts.broken_off, "connect"),
-        (acts.raw(b'{"answers": []}'), "malformed"), (acts.raw(b"<html>"), "malformed"), (acts.status(302, {"location": "/"}), "redirected"),
+        (acts.raw(b"[]"), "malformed"), (acts.raw(b"<html>"), "malformed"), (acts.status(302, {"location": "/"}), "redirected"),
     ],
 )  # fmt: skip
 async def test_a_judge_that_is_down_slow_or_lying_costs_no_turn(world: World, server: JudgeServer, act: Any, error: str) -> None:
