@@ -67,6 +67,8 @@ class MonitorConfig:
     min_probability: float = 1.0
     #: Budget of the warn level, lo < warn_alpha < alpha: a second monitor with the same guarantee for it. None: no warn level.
     warn_alpha: float | None = None
+    #: Bets of one's own in place of the method's, for experiments; `method` is then no more than their name.
+    bets: Design | None = None
     #: Losses are 0 or 1 (paired: -1, 0 or 1) and nothing else; then booleans are understood too.
     binary: bool = False
 
@@ -87,7 +89,7 @@ class MonitorConfig:
         """Check, and derive what each update needs."""
         self._check()
         set_ = object.__setattr__
-        design = DESIGNS.get(self.method)
+        design = self.bets or DESIGNS.get(self.method)
         span = self.alpha - self.lo
         set_(self, "design", design)
         set_(self, "span", span)
@@ -109,7 +111,7 @@ class MonitorConfig:
     def _with_alpha(self, alpha: float) -> "MonitorConfig":
         """The same monitor against another budget, without a warn level."""
         chosen = {name: getattr(self, name) for name in _CHOSEN} | {"alpha": alpha, "warn_alpha": None}
-        return MonitorConfig(**chosen)
+        return MonitorConfig(bets=self.bets, **chosen)
 
     def _check(self) -> None:
         """Refuse what has no meaning or no guarantee."""
@@ -122,7 +124,7 @@ class MonitorConfig:
         _require(0 < self.weight <= 1, "weight must lie in (0, 1]")
         _require(self.delta * self.weight >= SMALLEST_DELTA, f"delta times weight must be at least {SMALLEST_DELTA}")
         _require(0 < self.min_probability <= 1, "min_probability must lie in (0, 1]")
-        _require(self.method in METHODS, f"method must be one of {', '.join(METHODS)}")
+        _require(self.bets is not None or self.method in METHODS, f"method must be one of {', '.join(METHODS)}")
         _require(self.mode in {"lifetime", "horizon", "arl"}, "mode must be lifetime, horizon or arl")
         _require(self.method != SEED or self.mode == "lifetime", "the seed rule has no other mode than lifetime")
         _require(
@@ -156,9 +158,9 @@ def _plan(config: MonitorConfig, design: Design | None) -> Plan:
     awake = fixed + len(design.half_lives)
     waiting = zip(design.waiting, design.patience, strict=True)
     return Plan(
-        stakes=tuple((i, theta / config.span) for i, theta in enumerate(design.fixed)),
+        stakes=tuple((i, design.lam(size, config.alpha, config.lo)) for i, size in enumerate(design.fixed)),
         following=tuple((i, fixed + i, 2.0 ** (-1.0 / half)) for i, half in enumerate(design.half_lives)),
-        waiting=tuple((i, awake + i, theta / config.span, math.exp(nats)) for i, (theta, nats) in enumerate(waiting)),
+        waiting=tuple((i, awake + i, design.lam(s, config.alpha, config.lo), math.exp(nats)) for i, (s, nats) in enumerate(waiting)),
         most=design.reach / config.span,
         prior=design.calm * config.span * (1.0 - config.alpha),
         block=design.schedule.block if config.mode == "lifetime" else 0,

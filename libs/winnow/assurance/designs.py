@@ -11,6 +11,12 @@ from winnow.assurance.spending import Schedule
 SEED: Final = "seed"
 
 
+#: Largest relative bet, in units of 1/span: it keeps a tenth of its capital through the worst loss.
+MOST: Final = 0.9
+#: Variance of a paired difference that relative bets assume: two decisions that differ by chance in 15 to 20 % of units.
+PAIRED_VARIANCE: Final = 0.2
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
     """A mixture of bets against "the risk is at most alpha".
@@ -25,11 +31,13 @@ class Design:
     the first nats after a change, and keeps its capital through the years before.
     """
 
-    #: theta of each fixed bet, 0 < theta < 1.
+    #: theta of each fixed bet, 0 < theta < 1; or, of a `relative` design, the risk that it is best against, as a multiple of the budget.
     fixed: tuple[float, ...]
+    #: Bets are sized for multiples f of the budget: lam = min(most, (f - 1)·alpha/v), v the variance of a loss (see `lam`).
+    relative: bool = False
     #: Units after which a following bet has forgotten half.
     half_lives: tuple[float, ...] = ()
-    #: theta of each waiting bet.
+    #: theta of each waiting bet, or its multiple of the budget.
     waiting: tuple[float, ...] = ()
     #: Nats that the CUSUM of each waiting bet must pass before it is made.
     patience: tuple[float, ...] = ()
@@ -48,6 +56,14 @@ class Design:
     #: When it stakes.
     schedule: Schedule = field(default_factory=Schedule)
 
+    def lam(self, size: float, alpha: float, lo: float) -> float:
+        """What a fixed or waiting bet of this size stakes on x - alpha."""
+        span = alpha - lo
+        if not self.relative:
+            return size / span
+        variance = alpha * (1.0 - alpha) if lo == 0 else PAIRED_VARIANCE
+        return min(MOST / span, (size - 1.0) * alpha / variance)
+
     @property
     def opening(self) -> tuple[float, ...]:
         """Shares of the first stake."""
@@ -59,6 +75,20 @@ GRID7: Final = tuple(0.0125 * 2**j for j in range(7))
 
 DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
     {
+        # Nine tenths of the capital are staked on the first unit, most of it on four risks; waiting bets and a following one keep their part
+        # for later. Which point of the frontier this is, and why: docs/assurance.md.
+        "patient": Design(
+            relative=True,
+            fixed=(1.45, 2.0, 3.5, 8.0),
+            half_lives=(480.0,),
+            waiting=(1.2, 1.4, 1.8, 2.6, 5.0),
+            patience=(1.5, 1.5, 2.0, 2.5, 3.0),
+            weights=(0.03, 0.03, 0.03, 0.03, 0.15, 0.10, 0.16, 0.16, 0.16, 0.15),
+            opening_weights=(0.38, 0.20, 0.12, 0.05, 0.01, 0.05, 0.10, 0.04, 0.03, 0.02),
+            eager=0.03,
+            head_start=1.3,
+            schedule=Schedule(opening=0.9, steepness=2.0),
+        ),
         # Four fixed bets and three that follow, on a spending schedule: the design as it was specified.
         "spending": Design(
             fixed=(0.025, 0.1, 0.3, 0.8),
@@ -75,6 +105,6 @@ DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
 )
 
 #: What a monitor uses where no method is named.
-DEFAULT: Final = "spending"
+DEFAULT: Final = "patient"
 #: Every method that can be named.
 METHODS: Final = (*DESIGNS, SEED)

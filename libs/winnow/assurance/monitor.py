@@ -4,7 +4,7 @@ The evidence M = cash + the capital of all bets starts at 1. While E[loss | past
 supermartingale), so by Ville's inequality it reaches 1/delta with probability at most delta, however often one looks. Capital that is
 staked late (Shiryaev-Roberts, with a spending schedule) catches changes that come late. Formulas, numbers and papers: `docs/assurance.md`.
 
-Everything here is pure. Linear space is safe: before a step M < level <= 1e12, one factor is at most 1 + .8/alpha <= 8,001, and new
+Everything here is pure. Linear space is safe: before a step M < level <= 1e12, one factor is at most 1 + .9/alpha <= 9,001, and new
 stakes hold the capital up from below.
 """
 

@@ -52,3 +52,28 @@ def test_extremes(vectors):
     assert state.log_evidence == pytest.approx(vectors["extremes"]["all_zeros_1e5_logM"], rel=1e-9)
     assert state.alarm_at is None
     assert all(math.isfinite(v) for v in (*state.capital, *state.drift, *state.spread))
+
+
+@pytest.mark.parametrize("method", [m for m in DESIGNS if m != "recovery"])
+@pytest.mark.parametrize("name", sequences.golden())
+def test_linear_space_equals_log_space(method, name):
+    """Every design's evidence equals that of the recursion in log space until the alarm, and nothing changes afterwards."""
+    alpha, lo, losses = sequences.golden()[name]
+    config = MonitorConfig(alpha=alpha, lo=lo, method=method)
+    state = initial(config)
+    for t, expected in enumerate(log_space.log_evidence(DESIGNS[method], alpha, lo, losses)):
+        if state.alarm_at is not None:
+            assert update(config, state, losses[t]) is state
+            break
+        state = update(config, state, losses[t])
+        assert state.log_evidence == pytest.approx(expected, abs=1e-9)
+
+
+def test_weights_are_shares():
+    """The shares of every design sum to 1, at the first stake and later, one for each bet; patience rises with size."""
+    for design in DESIGNS.values():
+        assert len(design.weights) == len(design.opening) == len(design.fixed) + len(design.half_lives) + len(design.waiting)
+        assert math.fsum(design.weights) == pytest.approx(1.0, abs=1e-12)
+        assert math.fsum(design.opening) == pytest.approx(1.0, abs=1e-12)
+        assert len(design.patience) == len(design.waiting)
+        assert list(design.patience) == sorted(design.patience)
