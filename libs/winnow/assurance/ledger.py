@@ -117,7 +117,7 @@ def fold(watched: Watched, units: Iterable[Unit]) -> Folded:
     for unit in units:
         if unit.loss is None and not unit.due:
             break
-        if signature != unit.signature:
+        if signature is not unit.signature and signature != unit.signature:
             if not signature.agrees(unit.signature):
                 stranger = unit
                 break

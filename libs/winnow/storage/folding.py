@@ -48,6 +48,9 @@ class Policy:
     limit: int = 5_000
 
 
+_NOTHING = Waiting([], [])
+
+
 @dataclass(slots=True)
 class Report:
     """What a fold came to."""
@@ -91,11 +94,10 @@ async def fold(tx: AsyncConnection, keys: Sequence[StreamKey], policy: Policy, *
     runs: list[_Run] = []
     decided: list[Decided] = []
     for one in live:
-        units = waiting.get(one.key, [])
+        there = waiting.get(one.key, _NOTHING)
         run = _Run(found=one, now=now)
-        await _advance(tx, run, units, policy)
-        times = {w.unit.seq: w.observed_at for w in units}
-        decided += [Decided(one.key, unit.seq, times[unit.seq], fate, epoch) for unit, fate, epoch in run.fates]
+        await _advance(tx, run, there, policy)
+        decided += stored_ledger.stretches(one.key, run.fates, there.times)
         runs.append(run)
         companion = companions.get(one.key)
         if companion is not None and _live(companion) and run.fates:
@@ -103,10 +105,10 @@ async def fold(tx: AsyncConnection, keys: Sequence[StreamKey], policy: Policy, *
             await _beside(tx, beside, run.fates, policy)
             runs.append(beside)
         report.fates.update(fate for _, fate, _ in run.fates)
-        if len(units) == policy.limit and run.fates:
+        if len(there.units) == policy.limit and run.fates:
             report.more.append(one.key)
     await stored_ledger.decide(tx, decided, now=now)
-    rows = [row for run in runs if (row := _row(run, waiting.get(run.found.key, []), policy)) is not None]
+    rows = [row for run in runs if (row := _row(run, waiting.get(run.found.key, _NOTHING), policy)) is not None]
     await streams.save_states(tx, rows)
     report.alerts += await alarms.act(tx, await _findings(tx, runs, policy.acting), policy.acting, now=now)
     return report
@@ -148,12 +150,18 @@ async def _hold_unreadable(tx: AsyncConnection, found: Sequence[Loaded], acting:
     return await alarms.act(tx, [unreadable_finding(f) for f in bad], acting, now=now)
 
 
-async def _advance(tx: AsyncConnection, run: _Run, waiting: Sequence[Waiting], policy: Policy) -> None:
+async def _advance(tx: AsyncConnection, run: _Run, waiting: Waiting, policy: Policy) -> None:
     """Decide the units of one stream, as far as they can be."""
     key, now = run.found.key, run.now
     patience = timedelta(seconds=run.found.config.watermark_s if run.found.config.watermark_s is not None else policy.budgets.watermark_s)
-    label_free = run.found.family is Family.LABEL_FREE
-    units = [_seen(w, label_free=label_free, due=w.unit.loss is None and w.observed_at + patience <= now) for w in waiting]
+    # Of what nobody grades, only the operating point makes an epoch.
+    bare = run.found.family is Family.LABEL_FREE
+    units = (
+        waiting.units if not bare else [u._replace(signature=Signature(operating_point=u.signature.operating_point)) for u in waiting.units]
+    )
+    units = [
+        unit if unit.loss is not None else unit._replace(due=at + patience <= now) for unit, at in zip(units, waiting.times, strict=True)
+    ]
     if not units or (units[0].loss is None and not units[0].due):
         return
     try:
@@ -172,13 +180,6 @@ async def _advance(tx: AsyncConnection, run: _Run, waiting: Sequence[Waiting], p
                 await _next_epoch(tx, run, run.found.config, stranger)
     except InvalidConfig as exc:
         run.problem = str(exc)
-
-
-def _seen(waiting: Waiting, *, label_free: bool, due: bool) -> Unit:
-    """A unit as its family looks at it: of what nobody grades, only the operating point makes an epoch."""
-    unit = waiting.unit
-    signature = Signature(operating_point=unit.signature.operating_point) if label_free else unit.signature
-    return unit._replace(signature=signature, due=due)
 
 
 async def _terms(tx: AsyncConnection, run: _Run, units: Sequence[Unit], budgets: Budgets) -> None:
@@ -283,7 +284,7 @@ async def _beside(tx: AsyncConnection, run: _Run, fates: Sequence[tuple[Unit, Fa
         run.problem = str(exc)
 
 
-def _row(run: _Run, waiting: Sequence[Waiting], policy: Policy) -> streams.State | None:
+def _row(run: _Run, waiting: Waiting, policy: Policy) -> streams.State | None:
     """The state to write; None where nothing changed."""
     now_at = run.watched
     if now_at is None:
@@ -307,7 +308,7 @@ def _row(run: _Run, waiting: Sequence[Waiting], policy: Policy) -> streams.State
     )
 
 
-def _untouched(run: _Run, waiting: Sequence[Waiting], policy: Policy) -> streams.State | None:
+def _untouched(run: _Run, waiting: Waiting, policy: Policy) -> streams.State | None:
     """The timer of a stream whose first unit still waits: a state without an epoch, so that somebody comes back."""
     due = _due(run, waiting, policy)
     if due is None or run.found.row is not None:
@@ -318,15 +319,17 @@ def _untouched(run: _Run, waiting: Sequence[Waiting], policy: Policy) -> streams
     )  # fmt: skip
 
 
-def _due(run: _Run, waiting: Sequence[Waiting], policy: Policy) -> datetime | None:
+def _due(run: _Run, waiting: Waiting, policy: Policy) -> datetime | None:
     """When to come back: the time of the unit that holds up the others, at once where there are more, never where nothing waits."""
-    left = waiting[len(run.fates) :]
-    if not left:
-        return run.now if len(waiting) == policy.limit else None
+    decided = len(run.fates)
+    if not waiting.units:
+        return None
+    if decided == len(waiting.units):
+        return run.now if decided == policy.limit else None
     if run.problem is not None:
         return None
     patience = run.found.config.watermark_s if run.found.config.watermark_s is not None else policy.budgets.watermark_s
-    return left[0].observed_at + timedelta(seconds=patience)
+    return waiting.times[decided] + timedelta(seconds=patience)
 
 
 async def _findings(tx: AsyncConnection, runs: Sequence[_Run], acting: Acting) -> list[Finding]:
