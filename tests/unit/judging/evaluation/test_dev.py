@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 
-from tests.harness.data import shared_data
+from tests.harness.data import REPOSITORY, shared_data
 from winnow.cli.labelled_lines import read_data
 from winnow.contracts.deadline import Deadline
+from winnow.judging.evaluation import figures
 from winnow.judging.evaluation.metrics import Ranking
 from winnow.judging.evaluation.probes import ask
 from winnow.judging.evaluation.samples import collect, slices
@@ -84,3 +85,11 @@ def test_a_useless_judge_is_told_so(samples):
 def _with(samples, scores):
     values = {name: getattr(samples, name) for name in type(samples).__dataclass_fields__}
     return type(samples)(**{**values, "score": scores, "p": scores})
+
+
+def test_every_figure_is_documented(samples):
+    """`docs/evaluation.md` names every figure that the suite gives and every slice of the published format."""
+    text = (REPOSITORY / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    study = Study(judge=LocalJudge().id, tau=0.5, samples=samples, seed=0, by_scenario=False, draws=20)
+    names = {metric.name for metric in measured(study)} | set(figures.MEANINGS)
+    assert {name for name in names if f"`{name}`" not in text} == set()
