@@ -80,7 +80,7 @@ def betting(sample: Sample, delta: float) -> float:
     if sample.n == 0:
         return 1.0
     x = sample.array()
-    stakes = np.minimum(1.0, np.sqrt(2 * math.log(1 / delta) / (sample.n * _past_variance(x))))
+    stakes = np.minimum(1.0, np.sqrt(2 * math.log(1 / delta) / (sample.n * past_variance(x))))
     return roots.rising(lambda m: running_maximum(x, stakes, m), math.log(1 / delta), 0.0)
 
 
@@ -89,7 +89,7 @@ def seed_betting(values: Floats, delta: float) -> float:
     delta = probability("delta", delta)
     if not len(values):
         return 1.0
-    stakes = np.minimum(0.5, np.sqrt(2 * math.log(1 / delta) / (_past_variance(values) * np.arange(1, len(values) + 1))))
+    stakes = np.minimum(0.5, np.sqrt(2 * math.log(1 / delta) / (past_variance(values) * np.arange(1, len(values) + 1))))
     return roots.rising(lambda m: running_maximum(values, stakes, m), math.log(1 / delta), 0.0)
 
 
@@ -121,7 +121,7 @@ def running_maximum(x: Floats, stakes: Floats, m: float) -> float:
         return float(np.cumsum(np.log1p(-stakes * (x - m))).max())
 
 
-def _past_variance(x: Floats) -> Floats:
+def past_variance(x: Floats) -> Floats:
     """s2 before each observation: s2_0 = 1/4, then (1/4 + sum (x_j - mu_j)^2)/(i + 1) with mu_i = (1/2 + sum)/(i + 1)."""
     i = np.arange(1, len(x) + 1)
     mean = (0.5 + np.cumsum(x)) / (i + 1)
