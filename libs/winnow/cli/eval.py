@@ -105,7 +105,21 @@ def judge(  # noqa: PLR0913  the options of a command
     header = Header(
         id=uuid.uuid4(),
         created_at=datetime.now(UTC),
-        command=records.command_line("eval", "judge", data, judge=name, against=against, gate=gate, tau=tau, rules=rules.value, seed=seed),
+        command=records.command_line(
+            "eval",
+            "judge",
+            data,
+            *(() if stress is None else ("--stress" if stress else "--no-stress",)),
+            judge=name,
+            against=against,
+            gate=gate,
+            tau=tau,
+            repeats=repeats,
+            grader=grader,
+            compressor=compressor,
+            rules=rules.value,
+            seed=seed,
+        ),  # fmt: skip
         software=records.software(),
         data=records.fingerprint(data, content, len(found.boundaries)),
         grader=asked_grader or _said_grader(found.graders),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from winnow.contracts.evaluation import Cell, EvaluationRecord, Table
+from winnow.judging.evaluation.documents import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +130,7 @@ def _forest(axes: "Axes", table: Table) -> None:
         if lo is not None and hi is not None:
             axes.plot([lo, hi], [at, at], color=_GREY, linewidth=1.5)
         axes.plot([value], [at], marker="o", color=_BLUE)
-    axes.set_yticks(range(len(rows)), [str(row[0])[:28].replace("$", r"\$") for row in rows], fontsize=7)
+    axes.set_yticks(range(len(rows)), [visible(str(row[0]))[:28].replace("$", r"\$") for row in rows], fontsize=7)
     axes.invert_yaxis()
     axes.set(xlabel="AUROC", xlim=(min([0.5, *(row[2] or row[1] for row in rows)]), 1.005))
 

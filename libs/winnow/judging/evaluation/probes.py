@@ -16,7 +16,7 @@ from winnow.judging.evaluation.labelled import Label, LabelledBoundary
 from winnow.judging.evaluation.metrics import Floats
 from winnow.judging.evaluation.samples import Judged
 from winnow.judging.port import Judge, JudgeCall
-from winnow.judging.stress import Chance, Stress, Truth, stressed
+from winnow.judging.stress import TRUTHS, Chance, Stress, Truth, stressed
 
 #: Boundaries that a remote judge is asked about at the same time.
 CONCURRENCY: Final = 4
@@ -112,8 +112,7 @@ async def stress(
                 kept += one is None or one.score is None or one.score >= tau
                 kept_by_p += one is None or one.p is None or one.p >= tau
                 before += not natural[boundary.id, number][1] < tau
-        truth = changed[0].truth if changed else Truth.NO_SOURCE
-        found.append(Stressing(kind=kind, truth=truth, n=n, kept=kept, kept_by_p=kept_by_p, before=before))
+        found.append(Stressing(kind=kind, truth=TRUTHS[kind], n=n, kept=kept, kept_by_p=kept_by_p, before=before))
     return found
 
 
