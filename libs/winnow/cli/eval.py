@@ -119,7 +119,7 @@ def judge(  # noqa: PLR0913  the options of a command
             compressor=compressor,
             rules=rules.value,
             seed=seed,
-        ),  # fmt: skip
+        ),
         software=records.software(),
         data=records.fingerprint(data, content, len(found.boundaries)),
         grader=asked_grader or _said_grader(found.graders),

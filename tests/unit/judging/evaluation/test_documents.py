@@ -96,7 +96,10 @@ def figures() -> EvaluationRecord:
         tables=(
             Table(
                 name="slices", title="s", columns=("slice", "auroc", "auroc lo", "auroc hi"),
-                rows=(("all", 0.9, 0.8, 1.0), (f"section={HOSTILE[-20:]}", 0.7, None, None), (HOSTILE, 0.6, None, None), ("one class", None, None, None)),
+                rows=(
+                    ("all", 0.9, 0.8, 1.0), (f"section={HOSTILE[-20:]}", 0.7, None, None), (HOSTILE, 0.6, None, None),
+                    ("one class", None, None, None),
+                ),
             ),
             Table(name="calibration", title="c", columns=("slice", "from", "to", "n", "mean score", "sourced"), rows=bins),
             Table(
