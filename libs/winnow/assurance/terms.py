@@ -49,6 +49,8 @@ class Budgets:
 
 def settled(stream: str, said: StreamConfig, budgets: Budgets, first: Unit, current: MonitorConfig | None) -> StreamConfig:
     """The configuration with everything said: what is left out is as in the current epoch, else as set, else as the first unit is."""
+    if all(getattr(said, name) is not None for name in _SETTLED):
+        return said
     was = current.parameters() if current is not None else {}
     lo = first.lo if first.lo is not None else 0.0
     fill: dict[str, Any] = {
@@ -96,14 +98,17 @@ def opened(config: StreamConfig, *, delta: float, position: int, number: int, fr
     )
 
 
+#: What a settled configuration says.
+_SETTLED = ("alpha", "lo", "min_probability", "missing", "watermark_s", "method")
 #: What two epochs of one configuration have in common.
 _TERMS = ("alpha", "lo", "mode", "horizon", "arl", "method", "min_probability", "warn_alpha", "binary")
+#: Where None is a value of its own.
+_MAY_BE_NONE = frozenset({"horizon", "arl", "warn_alpha"})
 
 
 def changed(epoch: Epoch, config: StreamConfig) -> bool:
     """The configuration is another than the epoch's: what it leaves out is as it was."""
-    was: dict[str, Any] = {**epoch.config.parameters(), "missing": epoch.missing}
-    keeps_none = {"horizon", "arl", "warn_alpha"}
+    was, now = epoch.config, config
     return any(
-        getattr(config, name) != was[name] for name in (*_TERMS, "missing") if name in keeps_none or getattr(config, name) is not None
-    )
+        said != getattr(was, name) for name in _TERMS if (said := getattr(now, name)) is not None or name in _MAY_BE_NONE
+    ) or config.missing not in {None, epoch.missing}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,9 @@ from winnow.contracts.vocabulary import Missing
 from winnow.storage import raw
 from winnow.storage.keys import StreamKey
 from winnow.storage.values import jsonb, storable
+
+#: Configurations that are remembered: 2 KB each; streams of one kind and age share one.
+KNOWN_CONFIGS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +40,18 @@ class StoredEpoch:
 def of_row(number: int, from_seq: int, config: dict[str, Any], missing: str, signature: dict[str, Any]) -> Epoch:
     """An epoch of its columns. Raise `InvalidConfig`."""
     return Epoch(
-        number=number, from_seq=from_seq, config=MonitorConfig(**config), missing=Missing(missing), signature=Signature(**signature)
+        number=number,
+        from_seq=from_seq,
+        config=_monitor(tuple(sorted(config.items()))),
+        missing=Missing(missing),
+        signature=Signature(**signature),
     )
+
+
+@lru_cache(maxsize=KNOWN_CONFIGS)
+def _monitor(parameters: tuple[tuple[str, Any], ...]) -> MonitorConfig:
+    """The configuration of its parameters. Remembered: a fold of a few units takes less time than checking them all again."""
+    return MonitorConfig(**dict(parameters))
 
 
 _OPEN = """
