@@ -95,7 +95,7 @@ def bound(
     point, point_id = (None, None) if fleet is None else _point(fleet)
     if point is not None and tau is not None and tau != point.tau:
         raise Unusable(f"fleet {fleet} serves tau = {point.tau:g}: a certificate for {tau:g} would certify what is not served")
-    name, version = statistics.named("judge", judge or (point.judge if point is not None else "local"))
+    name, version = statistics.named("judge", judge or (point.judge if point is not None else "not stated"))
     if point is not None and name != point.judge:
         raise Unusable(f"fleet {fleet} is served by judge {point.judge}: a certificate for {name} would certify what is not served")
     maker, maker_version = statistics.named("compressor", compressor)
