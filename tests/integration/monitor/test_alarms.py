@@ -100,7 +100,7 @@ async def test_a_frozen_stream_tells_nothing_again(player):
 
 
 async def test_the_next_boundary_obeys(player):
-    """A boundary that is committed after the alarm is annotated and prunes nothing; the one before it and the one after the release prune."""
+    """A boundary that is committed after the alarm is annotated and prunes nothing; the ones before it and after the release prune."""
     stages = Stages(player.db, judge=ScriptedJudge({"guess": 0.1}), now=player.clock)
 
     async def commit(index):
