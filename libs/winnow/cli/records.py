@@ -22,6 +22,11 @@ STEM = "evaluation"
 _SLICES = frozenset({"all", "reasoning", "first", "later", "later reasoning", "forward"})
 #: Figures of them that the terminal shows.
 _FIGURES = ("auroc", "ap_unsourced", "precision_at_r900", "precision", "recall", "brier", "ece")
+#: Figures of the whole data that the terminal shows besides.
+_FURTHER = (
+    "auroc_p", "auroc_correct", "unscored", "only_user_kept", "repeat_changed", "order_changed", "auroc_difference", "disagreement",
+    "requests", "input_tokens", "output_tokens", "cost", "latency_p50", "failed_calls",
+)  # fmt: skip
 #: Tables of a judge's record that the terminal shows besides; of other records it shows all.
 _TABLES = ("sections", "stress", "repetition", "disagreement")
 
@@ -90,6 +95,13 @@ def show(terminal: Terminal, record: EvaluationRecord) -> None:
                 of = [record.metric(figure, name) for figure in _FIGURES]
                 values = ["" if one is None else ranged(one.value, one.interval if one.name == "auroc" else None) for one in of]
                 rows.add_row(*(cell(value) for value in (name, counted.n, counted.positives, *values)))
+        terminal.show(rows)
+    further = [metric for metric in record.metrics if of_judge and metric.slice == "all" and metric.name in _FURTHER]
+    if further:
+        rows = table("figure", "value", "how", title="Further figures")
+        for figure in further:
+            value = f"{ranged(figure.value, figure.interval)} {figure.unit}".strip()
+            rows.add_row(cell(figure.name), cell(value), cell(figure.method or figure.note))
         terminal.show(rows)
     chosen = [one for one in record.tables if one.name in _TABLES or not of_judge]
     for one in chosen:
