@@ -1,0 +1,192 @@
+"""Atoms: the numbers, dates, clock times and codes of a text, in one form whatever the writing. All texts here are in lower case."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Final, NamedTuple
+
+from winnow.compaction.text import Memo, word_set
+
+#: Words in the shared memo, and the longest that it keeps; emptied when full.
+_MEMO_WORDS: Final = 65_536
+_MEMO_CHARS: Final = 96
+#: Longest word that is read as one: base64 and minified code are cut.
+WORD_CHARS: Final = 256
+
+#: Everything in ASCII that is no part of a word that may hold an atom becomes a blank; control characters below stay, as marks.
+_KEPT: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyz_-.:#%/~\x01\x02\x03\x04\x05")
+_TO_BLANKS: Final = bytes(code if code in _KEPT else 32 for code in range(256))
+_ATOM: Final = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)(?:t(?=\d)|/(?P<day>\d\d)(?![\d-]))?"
+    r"|(?P<clock>(?<![\d.:])\d{1,2}:\d\d)(?::\d\d)?(?![\d:])"
+    r"|(?P<hex>0x[0-9a-f]+)"
+    r"|(?P<colour>#[0-9a-f]{3,8}(?![0-9a-z_]))"
+    r"|%[0-9a-f]{2}"
+    r"|(?P<code>[a-z_][a-z_]{0,63}\d[a-z0-9_]*)"
+    r"|(?P<number>\d+(?:\.\d+)?)(?P<tail>[a-z_][a-z0-9_]*)?"
+)
+_DIGITS: Final = re.compile(r"\d+")
+#: Endings that leave a number a number: "3x", "64-bit" is parted by its hyphen already.
+_TAILS: Final = word_set("x k m s ms h d b kb mb gb px th st nd rd am pm bit bits char chars")
+_MONTHS: Final = {
+    name[:size]: f"{number:02}"
+    for number, name in enumerate(
+        "january february march april may june july august september october november december".split(),  # noqa: SIM905  a list of words
+        1,
+    )
+    for size in (3, 4, len(name))
+}
+#: Units after a number that make it a quantity of its own: 24 hours are compared with hours.
+UNITS: Final = {
+    word: f"of {words[0]}"
+    for words in (
+        ("hour", "hours", "hr", "hrs", "h"),
+        ("minute", "minutes", "min", "mins"),
+        ("second", "seconds", "sec", "secs", "s"),
+        ("day", "days"),
+        ("week", "weeks"),
+        ("month", "months"),
+        ("year", "years"),
+        ("ms",),
+        ("percent", "%"),
+    )
+    for word in words
+}
+_LINE_WORDS: Final = frozenset({"line", "lines", "l", "ln"})
+_LIST_WORDS: Final = frozenset({"and", "to", "-"})
+_MERIDIEM: Final = frozenset({"am", "pm", "a.m", "p.m"})
+#: Words behind a number, and before one, that can change what it is.
+_TELLING: Final = frozenset({*UNITS, *_MONTHS, *_MERIDIEM})
+_BEFORE_LINES: Final = frozenset({*_LINE_WORDS, *_LIST_WORDS, ""})
+#: Numbers of at least so many digits are compared with numbers of as many digits or more.
+_LONG_DIGITS: Final = 4
+_NOON: Final = 12
+
+
+class Atom(NamedTuple):
+    """One value. A named tuple: hundreds are made a boundary."""
+
+    #: Equal atoms are equal values: `152`, `2024-05-24`, `19:00`, `hat136`, `05-24` (a day without its year).
+    canon: str
+    #: What it may be compared with: `date`, `clock`, `day`, `hex`, `colour`, `code …` (its shape), `n2` (a number of two
+    #: digits), `decimal`, `line`, or `of …` (a quantity with its unit).
+    kind: str
+    shown: str
+    digits: int
+
+
+def is_number(atom: Atom) -> bool:
+    """Whether it is a bare number."""
+    return atom.kind[0] == "n" or atom.kind == "decimal"
+
+
+def is_amount(atom: Atom) -> bool:
+    """Whether it is a number that can be reckoned with: bare, or with its unit."""
+    return is_number(atom) or atom.kind.startswith("of ")
+
+
+def cut(text: str) -> list[str]:
+    """The words of a text in lower case: runs of letters, digits and `_-.:#%/~`, and the marks (control characters) as words of their own.
+
+    What is not ASCII is a blank: it parts words and holds no atom.
+    """
+    return text.encode("ascii", "replace").translate(_TO_BLANKS).decode("ascii").split()
+
+
+def bare(word: str) -> str:
+    """A word without punctuation at its ends."""
+    return word.strip("-.:#%/~")
+
+
+@cache
+def read_words() -> Memo[tuple[Atom, ...]]:
+    """The atoms of single words, remembered: a pure function's values."""
+    return Memo(_read, room=_MEMO_WORDS, longest=_MEMO_CHARS)
+
+
+def _read(word: str) -> tuple[Atom, ...]:
+    """The atoms of one word by its form."""
+    found: list[Atom] = []
+    for match in _ATOM.finditer(word[:WORD_CHARS]):
+        kind, text = match.lastgroup, match.group()
+        if match["date"]:
+            date = match["date"]
+            found.append(Atom(date, "date", date, 8))
+            if match["day"]:
+                found.append(Atom(date[:8] + match["day"], "date", match["day"], 2))
+        elif kind == "clock":
+            hour, minute = match["clock"].split(":")
+            found.append(Atom(f"{int(hour):02}:{minute}", "clock", text, 4))
+        elif kind == "hex":
+            found.append(Atom("0x" + (text[2:].lstrip("0") or "0"), "hex", text, len(text) - 2))
+        elif kind == "colour":
+            found.append(Atom(text, "colour", text, len(text) - 1))
+        elif kind == "code":
+            found.append(_code(text))
+        elif kind == "number" or (kind == "tail" and match["tail"] in _TAILS):
+            found.append(_number(match["number"]))
+        elif kind == "tail":
+            found.append(_code(text))
+    return tuple(found)
+
+
+def _code(text: str) -> Atom:
+    """A code: letters and digits mixed. Its shape has a 9 for each digit."""
+    return Atom(text, f"code {_DIGITS.sub(lambda run: '9' * len(run.group()), text)}", text, sum(map(str.isdigit, text)))
+
+
+def _number(text: str) -> Atom:
+    """A number; trailing zeros behind the point do not count, leading zeros of a whole number do (a code in disguise)."""
+    whole, _, fraction = text.partition(".")
+    fraction = fraction.rstrip("0")
+    canon = f"{whole.lstrip('0') or '0'}.{fraction}" if fraction else whole
+    kind = "decimal" if fraction else f"n{min(_LONG_DIGITS, len(whole))}"
+    return Atom(canon, kind, text, len(whole) + len(fraction))
+
+
+def in_context(words: Sequence[str], at: int, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+    """The atoms of word `at` as its neighbours make them: days of a month, clock times, line numbers, quantities with their unit."""
+    atom = atoms[0]
+    if not is_number(atom):
+        return atoms
+    word = words[at]
+    after = words[at + 1] if at + 1 < len(words) else ""
+    before = words[at - 1] if at else ""
+    if not after[-1:].isalpha():
+        after = bare(after)
+    if not before[-1:].isalpha():
+        before = bare(before)
+    if len(atoms) == 1 and (after in _TELLING or before in _MONTHS or not word[-1].isdigit()):
+        if atom.digits <= 2 and atom.kind != "decimal" and (found := _of_time(atom, word, before, after)) is not None:  # noqa: PLR2004
+            return (found,)
+        unit = UNITS["percent"] if word[-1] == "%" else UNITS.get(after) or UNITS.get(word.lstrip("-.:#%/~0123456789"))
+        if unit is not None:
+            return (atom._replace(kind=unit),)
+    if (before in _BEFORE_LINES or word[-1] == ":") and _is_line(words, at) and all(map(is_number, atoms)):
+        return tuple([atom._replace(kind="line") for atom in atoms])
+    return atoms
+
+
+def _of_time(atom: Atom, word: str, before: str, after: str) -> Atom | None:
+    """A number of one or two digits as a day ("May 24") or an hour ("7 pm"); None where it is neither."""
+    month = _MONTHS.get(before) or _MONTHS.get(after)
+    if month is not None:
+        return Atom(f"{month}-{int(atom.canon):02}", "day", atom.shown, atom.digits)
+    tail = after if after in _MERIDIEM else word.rstrip(".:")[-2:]
+    if tail in _MERIDIEM and int(atom.canon) <= _NOON:
+        hour = int(atom.canon) % _NOON + (_NOON if tail[0] == "p" else 0)
+        return Atom(f"{hour:02}:00", "clock", atom.shown, 4)
+    return None
+
+
+def _is_line(words: Sequence[str], at: int) -> bool:
+    """Whether the word is a line number: "line 12", "lines 55-60 and 70"; or it opens its line, as in a listing ("12: text")."""
+    for back in range(1, 4):
+        if at < back:
+            break
+        before = bare(words[at - back])
+        if before in _LINE_WORDS:
+            return True
+        if before and before not in _LIST_WORDS and not before[0].isdigit():
+            break
+    return words[at].endswith(":") and (at == 0 or words[at - 1] < "\x06")

@@ -1,0 +1,112 @@
+"""Derived values: what follows from other values by computing or counting is no contradiction."""
+
+import re
+from collections.abc import Sequence
+from itertools import accumulate, combinations
+from typing import Final
+
+from winnow.compaction.values import scaled_number
+
+#: Operands that are combined, and terms of a sum: with many numbers almost anything is a sum.
+_OPERANDS: Final = 8
+_TERMS: Final = 4
+#: A sum or a value is multiplied by up to this: passengers, nights, copies.
+_TIMES: Final = 9
+#: A ten-thousandth is the unit of amounts (`scaled_number`).
+_ONE: Final = 10_000
+#: Share by which a rounded result may be off.
+_ROUNDED: Final = 100
+_UNDER_HUNDRED: Final = 100
+_CHAIN: Final = re.compile(
+    r"(?<![\w.+*/=-])((?:[$€£]?\d{1,12}(?:\.\d{1,6})?\s{0,3}[-+*x×−]\s{0,3}){1,8}[$€£]?\d{1,12}(?:\.\d{1,6})?)"
+    r"\s{0,3}=\s{0,3}[$€£]?(\d{1,12}(?:\.\d{1,6})?)(?![\w%]|\s{0,3}[-+*x×])"
+)
+_RANGE: Final = re.compile(r"(?<![\w.:/-])(\d{3,9})([-:])(\d{3,9})(?![\w:/-]|\.\d)")
+_RANGE_WORDS: Final = re.compile(r"\b(?:lines?|range|edit|rows?|pages?|bytes?|columns?)\b[^.;]{0,24}\Z")
+_ONES: Final = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_TEENS: Final = f"{_ONES} seventeen eighteen nineteen".split()
+_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905  read more easily than a list
+
+
+def number_word(number: int) -> str | None:
+    """An English number below a hundred in words: "sixteen", "twenty-one"."""
+    if not 0 <= number < _UNDER_HUNDRED:
+        return None
+    if number < len(_TEENS):
+        return _TEENS[number]
+    tens, ones = divmod(number, 10)
+    return _TENS[tens - 2] + (f"-{_TEENS[ones]}" if ones else "")
+
+
+def reachable(numbers: Sequence[str]) -> frozenset[int]:
+    """What can be computed from `numbers`, in ten-thousandths.
+
+    Sums and differences of two to four of the first eight, their multiples and products, and sums of numbers that follow each other.
+    """
+    every = [scaled for number in numbers if (scaled := scaled_number(number)) is not None]
+    parts = every[:_OPERANDS]
+    reached: list[set[int]] = [{0}]
+    for part in parts:
+        for terms in range(min(len(reached), _TERMS), 0, -1):
+            if terms == len(reached):
+                reached.append(set())
+            for total in reached[terms - 1]:
+                reached[terms] |= {total + part, total - part}
+    found = {abs(total) for totals in reached[2:] for total in totals}
+    found |= {total * times for totals in reached[1:3] for total in map(abs, totals) for times in range(2, _TIMES + 1)}
+    found |= {left * right // _ONE for left, right in combinations(parts, 2)}
+    sums = list(accumulate(every[: 4 * _OPERANDS], initial=0))
+    found |= {high - low for low, high in combinations(sums, 2)}  # of a list that stands together
+    return frozenset(found - {0})
+
+
+def false_equation(text: str) -> tuple[str, str] | None:
+    """The first equation of a text that does not hold, and what its left side gives; None where all hold. Rounding is forgiven."""
+    if "=" not in text:
+        return None
+    for match in _CHAIN.finditer(text):
+        before = text[: match.start()].rstrip(" $€£(`*")
+        if before.endswith(("+", "-", "*", "x", "/", "=", ")")) or _goes_on(before):
+            continue  # only the end of a longer left side
+        given = scaled_number(match[2])
+        total = _value(match[1])
+        if given is not None and total is not None and abs(abs(total) - given) > max(_ONE // 2, given // _ROUNDED):
+            return match.group(), f"{total / _ONE:g}"
+    return None
+
+
+def _goes_on(before: str) -> bool:
+    """Whether the words before an equation add to it: "500 + gift cards 198 + 129 = 827"."""
+    return re.search(r"[-+*/x=][a-z ]{1,40}\Z", before[-48:]) is not None
+
+
+def _value(chain: str) -> int | None:
+    """The value of a chain of sums and products, in ten-thousandths."""
+    total, sign = 0, 1
+    product: int | None = None
+    for part in re.findall(r"\d+(?:\.\d+)?|[-+*x×−]", chain):
+        if part[0].isdigit():
+            scaled = scaled_number(part)
+            if scaled is None:
+                return None
+            product = scaled if product is None else product * scaled // _ONE
+        elif part in "+-−":
+            total, product, sign = total + sign * (product or 0), None, 1 if part == "+" else -1
+    return total + sign * (product or 0)
+
+
+def backward_range(text: str) -> str | None:
+    """A range of lines, bytes or pages that runs backwards ("lines 989-415"); None where there is none."""
+    ranges = [match for match in _RANGE.finditer(text) if len(match[1]) == len(match[3])]
+    for match in ranges:
+        if match[1] <= match[3]:
+            continue
+        named = _RANGE_WORDS.search(text[max(0, match.start() - 40) : match.start()]) is not None
+        if named or (match[2] == "-" and any(other[1] < other[3] for other in ranges if other is not match)):
+            return match.group()
+    return None
+
+
+def ranges(text: str) -> list[tuple[int, int]]:
+    """The ranges of whole numbers in a text."""
+    return [(int(match[1]), int(match[3])) for match in _RANGE.finditer(text)] if "-" in text or ":" in text else []

@@ -1,0 +1,136 @@
+"""All that the span says against the entries of a boundary: the channels of refutation, staleness and the two flags, joined."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from winnow.compaction.claims.binding import Binding, Entries
+from winnow.compaction.claims.conditions import Conditions, Rewritten
+from winnow.compaction.claims.deliverables import invented
+from winnow.compaction.claims.records import Records, marked, source_texts
+from winnow.compaction.claims.refutation import Refuted, refute
+from winnow.compaction.claims.said import Said
+from winnow.compaction.claims.staleness import stale
+from winnow.compaction.corpus import Corpus
+from winnow.compaction.roles import Role
+from winnow.compaction.segments import Entry
+from winnow.compaction.style import Style
+from winnow.compaction.text import one_line
+from winnow.contracts.events import Finding
+from winnow.contracts.vocabulary import FindingKind, MessageKind, ProvenanceClass
+
+#: Findings of one entry in the event, and characters of each text in it.
+MAX_FINDINGS: Final = 8
+_CHARS: Final = 80
+_DIGIT: Final = re.compile(r"[0-9]")
+#: Cells of the table that says which record holds which word of which entries; more entries are read a group at a time. Columns that an
+#: entry takes there, and groups that are compared.
+_CELLS: Final = 4_000_000
+_COLUMNS: Final = 25
+_GROUPS: Final = 8
+#: Characters before a value in which the name that it stands behind is looked for.
+_NAME_CHARS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the span says against entries."""
+
+    #: One tuple an entry, in their order.
+    findings: list[tuple[Finding, ...]]
+    #: Entries and span were too many: some values were not compared.
+    capped: bool
+
+
+def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[Style], corpus: Corpus) -> Found:
+    """Look for what speaks against entries. Pure; linear in the span; one entry's text changes nothing of another's findings.
+
+    Args:
+        entries: the candidate's entries.
+        normalised: their texts, normalised and without marker.
+        styles: their wording.
+        corpus: the boundary's texts.
+    """
+    lowered = [marked(text.lower()) for text in normalised]
+    chosen = [bool(style.imperative) or is_open(entry) for entry, style in zip(entries, styles, strict=True)]
+    found: list[list[Finding]] = [[] for _ in entries]
+    capped = False
+    if any(_DIGIT.search(text) for text in lowered):
+        records = Records.of(corpus)
+        said = Said(corpus, records)
+        size = max(1, _CELLS // (_COLUMNS * max(1, len(records.records))))
+        for group, first in enumerate(range(0, len(entries), size)):
+            some = lowered[first : first + size]
+            read = Entries.of(some)
+            binding = Binding(records, read, idle=group >= _GROUPS)
+            for refuted in refute(some, read, records, binding, said, chosen[first : first + size]):
+                found[first + refuted.entry].append(_told(refuted, records, corpus))
+            capped = capped or binding.capped
+    outputs = {output.message for output in corpus.outputs}
+    for done in stale(entries, corpus.messages, outputs):
+        found[done.entry].append(_by_message(FindingKind.STALE, done.claim, corpus.messages[done.output].text, done.output, corpus))
+    conditions = Conditions("\n".join(source_texts(corpus, Role.TASK)), source_texts(corpus, Role.USER))
+    for rewritten in conditions.rewritten(lowered):
+        found[rewritten.entry].append(_condition(rewritten, corpus))
+    for made in invented(entries, corpus):
+        found[made.entry].append(Finding(kind=FindingKind.INVENTED_DELIVERABLE, claim=one_line(made.claim, _CHARS)))
+    return Found([tuple(of_entry[:MAX_FINDINGS]) for of_entry in found], capped)
+
+
+def is_open(entry: Entry) -> bool:
+    """Whether an entry is an open check box."""
+    return entry.text.lstrip(" \t-*+").startswith("[ ]")
+
+
+def _told(refuted: Refuted, records: Records, corpus: Corpus) -> Finding:
+    """A refuted value as the event tells it."""
+    kind = FindingKind.ORPHAN if refuted.orphan else FindingKind.CONTRADICTED
+    claim = one_line(refuted.claim, _CHARS)
+    if refuted.said is None:
+        return Finding(kind=kind, claim=claim)
+    key, said = one_line(refuted.key, _CHARS) if refuted.key else None, one_line(refuted.said, _CHARS)
+    if refuted.text < 0:
+        return Finding(kind=kind, claim=claim, key=key, said=said, by=ProvenanceClass.DERIVED)
+    if refuted.text < records.units:
+        number = corpus.units[refuted.text].n
+        return Finding(kind=kind, claim=claim, key=key, said=said, by=ProvenanceClass.PREVIOUS, message=number)
+    output = [output for output in corpus.outputs if output.text][refuted.text - records.units]
+    return Finding(
+        kind=kind, claim=claim, key=key, said=said, by=ProvenanceClass.ENVIRONMENT, message=corpus.messages[output.message].i,
+        tool=output.tool, at=_place(output.text, refuted.said, refuted.key),
+    )  # fmt: skip
+
+
+def _by_message(kind: FindingKind, claim: str, said: str, position: int, corpus: Corpus) -> Finding:
+    """A finding that rests on a message of H or R."""
+    message = corpus.messages[position]
+    by = ProvenanceClass.ENVIRONMENT if message.kind is MessageKind.ENVIRONMENT else ProvenanceClass.USER
+    return Finding(
+        kind=kind,
+        claim=one_line(claim, _CHARS),
+        said=one_line(said.strip()[: 2 * _CHARS], _CHARS),
+        by=by,
+        message=message.i,
+        tool=message.tool,
+    )
+
+
+def _condition(rewritten: Rewritten, corpus: Corpus) -> Finding:
+    """A condition that was rewritten, with the task's or the user's own words."""
+    kind = FindingKind.REWRITTEN_CONSTRAINT
+    if rewritten.source:
+        turns = [at for at, message in enumerate(corpus.messages) if message.kind is MessageKind.USER and message.text]
+        return _by_message(kind, rewritten.claim, rewritten.said, turns[rewritten.source - 1], corpus)
+    return Finding(kind=kind, claim=one_line(rewritten.claim, _CHARS), said=one_line(rewritten.said, _CHARS), by=ProvenanceClass.TASK)
+
+
+def _place(text: str, said: str, key: str | None) -> int:
+    """Where an output says a value: where its name stands before it, else its first standing, else the beginning."""
+    lower = text.lower()
+    at = first = lower.find(said)
+    while key is not None and at >= 0:
+        if key in lower[max(0, at - _NAME_CHARS) : at]:
+            return at
+        at = lower.find(said, at + 1)
+    return max(0, first)

@@ -1,0 +1,126 @@
+"""Staleness: an entry that lists work as open although an output of the span shows it done.
+
+Only where act and object are both named: a command that was run, a file that was written, a tool that was called for the same ids. Whether
+the work was done *well* is not asked.
+"""
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from winnow.compaction.claims.acts import Act, acts_of, squeezed
+from winnow.compaction.segments import Entry
+from winnow.compaction.text import strip_marker
+from winnow.contracts.events import Message
+from winnow.contracts.vocabulary import SectionClass
+
+#: Characters of an open entry that are read: a task that takes more to say is no single act.
+_CHARS: Final = 600
+_OPENING: Final = re.compile(r"(?:to ?do:?|next(?: step)?s?:|still (?:need|have) to|need(?:s)? to|remaining:|pending:|then)\s+")
+_OPEN_TITLE: Final = re.compile(r"\b(?:to-?dos?|pending|next steps?|remaining|open (?:items|tasks|questions))\b")
+#: Words that make the work conditional, repeated or not the act itself.
+_NOT_YET: Final = re.compile(
+    r"\b(?:again|re-?run|re-?try|re-?do|repeat|if|unless|once|when|after|until|else|whether|either|or|not|another|more|also|remaining|other|rest)\b"
+)
+_QUOTED: Final = re.compile(r"`([^`\n]{2,200})`")
+_CODE: Final = re.compile(r"\b(?=[a-z0-9_-]*\d)(?=[a-z0-9_-]*[a-z])[a-z0-9_-]{4,64}\b|#\d{1,9}\b|\b\d{4,12}\b")
+_PATH: Final = re.compile(r"[\w./~-]*\w\.[a-z]\w{0,8}\Z|[\w.~-]*/[\w./~-]+\Z")
+_WORD: Final = re.compile(r"[a-z]+(?:-[a-z]+)?")
+_RUN: Final = frozenset({"run", "execute", "start", "launch", "call", "invoke", "perform"})
+_WRITE: Final = frozenset({"create", "write", "save", "generate", "add"})
+_WRITERS: Final = re.compile(r"write|create|edit|insert|str_replace|patch|\b(?:cat|tee|touch|echo)\b|>")
+#: Acts on a record that a tool does by name ("cancel_reservation" cancels), so that verb and id are the whole of it.
+_ON_RECORDS: Final = frozenset(
+    {
+        "cancel",
+        "book",
+        "delete",
+        "remove",
+        "submit",
+        "close",
+        "refund",
+        "merge",
+        "approve",
+        "archive",
+        "transfer",
+        "send",
+        "create",
+        "return",
+    }
+)
+#: Words besides what is quoted, in an entry that is about it alone.
+_SHORT: Final = 4
+
+
+class Stale(NamedTuple):
+    """An open entry whose work was done."""
+
+    entry: int
+    claim: str
+    output: int  # position of the message
+
+
+def stale(entries: Sequence[Entry], messages: Sequence[Message], sources: Container[int]) -> Iterator[Stale]:
+    """Yield the open entries whose work an output shows done; `sources` are the positions of the outputs among the messages."""
+    opened = [(number, text) for number, entry in enumerate(entries) if (text := _open_work(entry)) is not None]
+    if not opened:
+        return
+    acts = acts_of(messages, sources)
+    done = [act for act in acts if not act.failed and act.output is not None]
+    last_change = max((act.number for act in done if act.changes), default=-1)
+    for number, text in opened:
+        act = _done_by(text, done, last_change)
+        if act is not None and act.output is not None:
+            yield Stale(number, text, act.output)
+
+
+def _open_work(entry: Entry) -> str | None:
+    """The work that an entry lists as open, in lower case; None where it lists none, or not a plain act."""
+    head = entry.text[:_CHARS].lower()
+    box = re.match(r"\s*(?:[-*+•]|\d{1,3}[.)])?\s*\[([ x])\]", head)
+    if box is not None and box[1] == "x":
+        return None
+    text = strip_marker(head.lstrip()).strip()
+    opening = _OPENING.match(text)
+    titled = entry.section_class is SectionClass.FORWARD or _OPEN_TITLE.search(entry.section.lower()) is not None
+    if box is None and opening is None and not titled:
+        return None
+    text = text[opening.end() :] if opening else text
+    bare = _QUOTED.sub(" ", text)
+    return None if len(entry.text) > _CHARS or _NOT_YET.search(bare) else text
+
+
+def _done_by(text: str, done: Sequence[Act], last_change: int) -> Act | None:
+    """The last act that did the work; None where none did."""
+    quoted = [squeezed(one) for one in _QUOTED.findall(text)]
+    verb = next(iter(_WORD.findall(_QUOTED.sub(" ", text)[:48])), "")
+    if verb in _RUN or text.startswith("`"):
+        commands = [one for one in quoted if " " in one or verb in _RUN]
+        if len(commands) == 1 and not _PATH.match(commands[0]) and _is_all(text, commands[0]):
+            ran = [act for act in done if act.number > last_change and commands[0] in act.arguments]
+            if ran:
+                return ran[-1]
+    if verb in _WRITE and len(quoted) == 1 and _PATH.match(quoted[0]) and _is_all(text, quoted[0]):
+        wrote = [act for act in done if quoted[0] in act.arguments and (_WRITERS.search(act.tool) or _WRITERS.search(act.arguments[:100]))]
+        if wrote:
+            return wrote[-1]
+    return _on_record(text, verb, quoted, done)
+
+
+def _is_all(text: str, quoted: str) -> bool:
+    """Whether an entry is about what it quotes and nothing more: "create the file `x.py`", and not "run `x.py` and read the flag"."""
+    return len(_WORD.findall(text.replace(f"`{quoted}`", " "))) <= _SHORT
+
+
+def _on_record(text: str, verb: str, quoted: Sequence[str], done: Sequence[Act]) -> Act | None:
+    """The last call of a tool that is named, or that has the verb in its name, for all the ids of the entry."""
+    tools = {act.tool for act in done}
+    named = [one for one in quoted if one in tools]
+    values = set(_CODE.findall(text)) - set(named)
+    if not values or not (named or verb in _ON_RECORDS):
+        return None
+    for act in reversed(done):
+        by_name = act.tool in named or (not named and verb in act.tool.split("_"))
+        if by_name and act.changes | (verb in act.tool) and all(value in act.arguments for value in values):
+            return act
+    return None
