@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from winnow.compaction import text as texts
+from winnow.compaction.claims.findings import Found, find
 from winnow.compaction.corpus import Corpus, read, streams, units_of
 from winnow.compaction.features import FEATURES_VERSION, row, token_features, value_features
 from winnow.compaction.lookup import Lookup
@@ -64,13 +65,17 @@ def analyse(
     values = [values_of(text) for text in entry_texts]
     lookup = Lookup(corpus, numbers, queries, values)
     pool, cited = _pool(corpus, token.hits)
+    styles = styles_of(entry_texts)
+    against = (
+        find(parsed.entries, entry_texts, styles, corpus) if rules is Rules.WINNOW else Found([()] * len(parsed.entries), capped=False)
+    )
     from_users = user_is_source(rules, user_turns_survive=user_turns_survive)
     unit_numbers = [unit.n for unit in corpus.units]
     keys = {} if previous is None else {entry.n: entry.key for entry in previous.entries}
     entries: list[Entry] = []
     origins: dict[str, ValueOrigin] = {}  # by the value as written: many entries name the same
-    columns = zip(parsed.entries, styles_of(entry_texts), values, token.carry, cited, token.rows, strict=True)
-    for entry, style, of_entry, carry, evidence, of_tokens in columns:
+    columns = zip(parsed.entries, styles, values, token.carry, cited, token.rows, against.findings, strict=True)
+    for entry, style, of_entry, carry, evidence, of_tokens, findings in columns:
         valued = value_features(of_entry, lookup.places)
         features = row(of_tokens, valued.features, style)
         sources = supports(features, valued, carry, user_is_source=from_users)
@@ -96,21 +101,26 @@ def analyse(
                 previous_key=None if carry.unit is None else keys.get(unit_numbers[carry.unit] or 0),
                 previous_similarity=min(1.0, max(carry.coverage, carry.ratio)),
                 sources=sources,
+                findings=findings,
                 features=features,
             )
         )
     return Analysis(
-        entries=tuple(entries), passages=pool, warnings=_warnings(values_by_tokens=lookup.capped, retrieval_capped=token.capped)
+        entries=tuple(entries),
+        passages=pool,
+        warnings=_warnings(values_by_tokens=lookup.capped, retrieval_capped=token.capped, refutation_capped=against.capped),
     )
 
 
-def _warnings(*, values_by_tokens: bool, retrieval_capped: bool) -> tuple[str, ...]:
+def _warnings(*, values_by_tokens: bool, retrieval_capped: bool, refutation_capped: bool) -> tuple[str, ...]:
     """What was done by a cheaper road because entries and span together are too large."""
     found: list[str] = []
     if values_by_tokens:
         found.append("values_by_tokens: too many values over too long a span; the last ones were looked up by their tokens")
     if retrieval_capped:
         found.append("retrieval_capped: too many entries over too long a span; the most frequent tokens were left out")
+    if refutation_capped:
+        found.append("refutation_capped: too many entries over too long a span; some values were not compared with what outputs say")
     return tuple(found)
 
 

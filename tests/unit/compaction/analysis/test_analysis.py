@@ -142,7 +142,7 @@ def test_ten_thousand_entries_over_a_long_span(monkeypatch):
     span = "\n".join(f"job{number % 97} item {number} ready at 10.{number % 256}.0.1 with code C{number}" for number in range(9_000))
     found = look(parsed, output(0, span), task="watch the jobs")
     assert len(found.entries) == 10_000
-    assert [warning.split(":")[0] for warning in found.warnings] == ["values_by_tokens", "retrieval_capped"]
+    assert [warning.split(":")[0] for warning in found.warnings] == ["values_by_tokens", "retrieval_capped", "refutation_capped"]
     assert all(entry.evidence for entry in found.entries)
 
 
