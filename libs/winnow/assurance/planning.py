@@ -11,8 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from winnow.assurance import bounds, pvalues
-from winnow.assurance.arrays import alarms
+from winnow.assurance import bounds, pvalues, simulation
 from winnow.assurance.config import MonitorConfig
 from winnow.assurance.samples import InvalidSample, count, probability
 from winnow.assurance.special import binomial_tail
@@ -170,27 +169,24 @@ def simulated(
     if not 0 <= healthy <= config.alpha < shifted < 1:
         raise InvalidSample(f"the healthy risk must be at most alpha = {config.alpha:g}, and {factor:g} times alpha above it and below 1")
     cap = cap or math.ceil(40 * least_delay(config.alpha, factor, delta=1 / config.level)) + 10
-    found = alarms(config, healthy=healthy, shifted=shifted, nu=nu, cap=cap, streams=count("runs", runs), rng=rng)
-    early = (found > 0) & (found <= nu)
-    delays = np.sort(np.where(found == 0, cap, found - nu)[~early])
-    if not len(delays):
-        raise InvalidSample("every run alarmed before the change: the healthy risk is too near to alpha for this nu")
-    quantile = {q: float(np.quantile(delays, q)) for q in (0.5, POWER, 0.95)}
+    [found] = simulation.delays(
+        config, simulation.bernoulli(healthy), [simulation.bernoulli(shifted)], nu=nu, runs=count("runs", runs), rng=rng, cap=cap
+    )
     return Simulation(
         delay=Delay(
             alpha=config.alpha,
             nu=nu,
             factor=factor,
-            mean=float(delays.mean()),
-            p50=quantile[0.5],
-            p90=quantile[POWER],
-            p95=quantile[0.95],
+            mean=found.mean,
+            p50=found.quantile(0.5),
+            p90=found.quantile(POWER),
+            p95=found.quantile(0.95),
             source=f"{runs} simulated runs",
         ),
-        delays=tuple(int(d) for d in delays),
+        delays=tuple(sorted(int(delay) for delay in found.units)),
         runs=runs,
-        early=int(early.sum()),
-        undetected=int((found == 0).sum()),
+        early=found.early,
+        undetected=int((found.units >= cap).sum()),
         cap=cap,
     )
 

@@ -6,10 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.assurance.vectors import golden
-from winnow.assurance import arrays, bounds, monitor, planning, pvalues
+from winnow.assurance import bounds, planning, pvalues
 from winnow.assurance.config import MonitorConfig
-from winnow.assurance.designs import DESIGNS
-from winnow.assurance.refusals import InvalidConfig
 from winnow.assurance.samples import InvalidSample
 
 
@@ -107,23 +105,10 @@ def test_simulation_agrees_with_the_table():
         planning.simulated(config, healthy=0.2, factor=2.0, nu=10, rng=np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("method", sorted(DESIGNS))
-def test_arrays_are_monitors(method):
-    """Thirty streams as arrays alarm at the very units at which thirty monitors do, whatever the bets."""
-    config = MonitorConfig(alpha=0.1, method=method)
-    rng = np.random.default_rng(11)
-    risk = np.where(np.arange(700) < 300, 0.05, 0.25)[:, None]
-    losses = (rng.random((700, 30)) < risk).astype(float)
-    bank = arrays.Bank(config, 30)
-    for row in losses:
-        bank.fold(row[bank.running])
-    single = [monitor.fold(config, monitor.initial(config), losses[:, i].tolist()).alarm_at or 0 for i in range(30)]
-    assert bank.alarm_at.tolist() == single
-    assert any(single)
-
-
-def test_only_lifetime_mixtures_are_simulated():
-    """The seed rule and other modes are refused rather than answered for another monitor."""
-    for config in (MonitorConfig(alpha=0.1, method="seed"), MonitorConfig(alpha=0.1, mode="arl", arl=100)):
-        with pytest.raises(InvalidConfig):
-            arrays.Bank(config, 3)
+def test_the_seed_rule_is_late():
+    """After 1,000 healthy units the published rule needs several times the units: it could not pass for the monitor."""
+    found = planning.simulated(
+        MonitorConfig(alpha=0.1, method="seed"), healthy=0.05, factor=2.0, nu=1_000, rng=np.random.default_rng(7), runs=100
+    )
+    assert found.delay.p50 is not None
+    assert found.delay.p50 > 1_000
