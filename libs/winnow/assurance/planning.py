@@ -123,7 +123,7 @@ class Simulation:
 def delay_table() -> tuple[Delay, ...]:
     """Delays of the design `spending` at delta .05 and a healthy risk of alpha/2; 1,500 simulated runs a row, standard error 2 to 3 %."""
     data = json.loads(resources.files("winnow.assurance").joinpath("power_table.json").read_text("utf-8"))
-    return tuple(Delay(**dict(zip(data["columns"], row, strict=True)), source="table") for row in data["rows"])
+    return tuple(Delay(**dict(zip(data["columns"], row, strict=True)), source=f"table ({data['design']})") for row in data["rows"])
 
 
 def tabulated(alpha: float, factor: float, nu: int) -> Delay | None:

@@ -168,7 +168,7 @@ def test_a_plan_of_a_monitor(winnow):
     assert one.metric("delay_p90").value == pytest.approx(327, rel=0.15)
     assert one.metrics == two.metrics
     assert one.metric("least_mean_delay").value < one.metric("delay_mean").value
-    assert one.table("delays").rows[1][0] == "table"
+    assert one.table("delays").rows[1][0] == "table (spending)"
     assert winnow("plan", "monitor", "--alpha", "0.1", "--factor", "0.5").code == 1
     assert winnow("plan", "monitor", "--alpha", "0.1", "--factor", "2", "--method", "none").code == 1
 
