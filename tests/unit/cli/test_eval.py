@@ -17,8 +17,12 @@ def labelled(tmp_path):
     return path
 
 
-def test_a_judge_is_measured(winnow, labelled, tmp_path):
-    """The record is valid, names data, grader and compressor, and is the file that --out writes beside Markdown and HTML."""
+def test_a_judge_is_measured(winnow, labelled, tmp_path, monkeypatch):
+    """The record is valid, names data, grader and compressor, and is the file that --out writes beside Markdown and HTML.
+
+    Where plots cannot be drawn the page says so.
+    """
+    monkeypatch.setattr("winnow.judging.evaluation.plots.drawable", lambda: False)
     out = tmp_path / "report"
     ran = winnow("eval", "judge", str(labelled), "--out", str(out), "--json", "--repeats", "2")
     assert ran.code == 0, ran.err
@@ -26,6 +30,7 @@ def test_a_judge_is_measured(winnow, labelled, tmp_path):
     jsonschema.validate(json.loads(ran.out), json_schema())
     assert (out / "evaluation.json").read_text("utf-8") == ran.out
     assert (out / "evaluation.html").read_text("utf-8").startswith("<!doctype html>")
+    assert "No plots: matplotlib is not installed" in (out / "evaluation.html").read_text("utf-8")
     assert "# Judge local" in (out / "evaluation.md").read_text("utf-8")
     assert (record.status, record.grader.kind, record.grader.name) == ("no_gate", GraderKind.MODEL, "two annotators")
     assert (record.compressor.name, record.data[0].source, record.data[0].n) == ("writer-1", "data.jsonl", 4)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -95,6 +95,7 @@ def test_what_is_no_record_is_refused(text):
         read_record(text)
 
 
+@settings(max_examples=50)
 @given(st.text() | st.binary())
 def test_no_text_makes_the_reader_fail(text):
     """Whatever is read, the answer is a record or the one error."""

@@ -1,7 +1,7 @@
 """Following entries from summary to summary."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from winnow.compaction.similarity import ratio
@@ -18,6 +18,7 @@ def test_exact_then_alike():
     assert match(now, before).found == [Match(2, exact=False), Match(0, exact=True), None]
 
 
+@settings(max_examples=50)
 @given(WORDS, WORDS)
 def test_matching_is_one_to_one_and_true(now, before):
     """No entry is matched twice, exact means the same wording, and the rest is alike; what is unmatched has no like left."""
@@ -42,6 +43,7 @@ def test_chains_end_where_a_summary_lacks_the_entry():
     assert follow([]).chains == []
 
 
+@settings(max_examples=50)
 @given(st.lists(WORDS, max_size=5))
 def test_every_entry_is_in_one_chain(summaries):
     """The lengths of the chains add up to the entries."""

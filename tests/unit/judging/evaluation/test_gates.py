@@ -1,7 +1,7 @@
 """Gates as people write them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from winnow.contracts.evaluation import Metric
@@ -45,6 +45,7 @@ def test_a_misspelt_figure_is_refused_with_what_is_near():
         Condition.parse("auroc.section=Open TODO>=0.9").on(METRICS)
 
 
+@settings(max_examples=50)
 @given(st.text())
 def test_no_text_makes_the_parser_fail(text):
     """Any text is a gate or the one error."""

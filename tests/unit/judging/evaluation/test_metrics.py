@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 
@@ -17,6 +17,7 @@ def columns(rows):
     return label, score / 10, weight
 
 
+@settings(max_examples=30)
 @given(PAIRS)
 def test_ranking_figures_are_scikit_learns(rows):
     """AUROC and average precision are the oracle's, for one weighting and for several at once, ties and zero weights included."""
@@ -31,6 +32,7 @@ def test_ranking_figures_are_scikit_learns(rows):
     assert ranking.average_precision(both)[0] == pytest.approx(average_precision_score(label, score, sample_weight=weight))
 
 
+@settings(max_examples=30)
 @given(PAIRS, st.sampled_from(metrics.RECALLS))
 def test_precision_at_recall_is_that_of_the_shortest_prefix(rows, recall):
     """By a stable sort of falling scores, the first prefix that reaches the recall; counted by hand."""
@@ -46,6 +48,7 @@ def test_precision_at_recall_is_that_of_the_shortest_prefix(rows, recall):
     pytest.fail("no prefix reaches the recall")
 
 
+@settings(max_examples=30)
 @given(PAIRS)
 def test_weights_are_repetitions(rows):
     """A figure under whole weights is the figure of the entries written out as often."""
@@ -61,6 +64,7 @@ def test_weights_are_repetitions(rows):
     assert metrics.calibration_error(label, score, weight[None]) == pytest.approx(metrics.calibration_error(again, scores))
 
 
+@settings(max_examples=30)
 @given(PAIRS)
 def test_calibration_error_is_the_tables(rows):
     """The expected calibration error is the mean gap of the calibration table, weighted by its bins."""
