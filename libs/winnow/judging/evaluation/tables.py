@@ -84,6 +84,25 @@ def of_sections(samples: Samples, tau: float) -> Table:
     return Table(name="sections", title="Decisions by section", columns=columns, rows=tuple(rows), note=note)
 
 
+def of_verdicts(samples: Samples, tau: float) -> Table:
+    """What the judge says of entries beside their labels: how often each verdict is given, and to how many sourced entries."""
+    kept = samples.kept(tau)
+    said = np.array([Verdict(verdict).value for verdict in samples.verdict], object)
+    rows: list[tuple[Cell, ...]] = []
+    for verdict in Verdict:
+        inside = said == verdict.value
+        if inside.any():
+            sourced, held = samples.source[inside].mean(), kept[inside].mean()
+            rows.append((verdict.value, int(inside.sum()), _cell(sourced), _cell(held), int(np.nansum(samples.refuted[inside]))))
+    return Table(
+        name="verdicts",
+        title="Verdicts",
+        columns=("verdict", "n", "sourced", "kept", "labelled refuted"),
+        rows=tuple(rows),
+        note=f"tau {tau:g}. A contradicted entry may well have a source: source and refutation are two questions.",
+    )
+
+
 def of_calibration(samples: Samples) -> Table:
     """Mean score and sourced share in ten equal bins, all entries and reasoning entries."""
     rows: list[tuple[Cell, ...]] = []
