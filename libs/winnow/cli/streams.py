@@ -202,6 +202,7 @@ def _power(log_evidence: float | None) -> str:
 def _value(one: "StreamView") -> dict[str, Any]:
     """The JSON form of a stream."""
     return {name: getattr(one, name) for name in one.__dataclass_fields__} | {
+        "updated_at": one.updated_at.isoformat() if one.updated_at else None,
         "missing_share": one.missing_share,
         "log10_evidence": None if one.log_evidence is None else one.log_evidence / math.log(10),
     }

@@ -1,0 +1,105 @@
+"""`winnow streams`, `winnow alerts` and `winnow release` on a database."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.integration.monitor.conftest import Clock
+from tests.integration.monitor.playing import Player
+from winnow.cli.app import run as command
+from winnow.storage import fleets
+from winnow.storage.database import Database as Pool
+
+
+@pytest.fixture
+def operate(database, monkeypatch, capsys):
+    """Run a command as an operator; return its exit code, output and errors."""
+    monkeypatch.setenv("WINNOW_DATABASE_URL", database.dsn)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = command(list(arguments))
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def played(database, request) -> str:
+    """A fleet whose stream `harm` has alarmed and whose stream `quiet` has not."""
+    fleet = f"cli{abs(hash(request.node.name)) % 10**8}"
+
+    async def work() -> None:
+        async with Pool(database.dsn, pool_size=2) as db:
+            clock = Clock()
+            async with db.transaction() as tx:
+                await fleets.ensure(tx, [fleet], default=fleets.Point(), now=clock())
+            await Player(db, fleet, clock).play([0.0] * 20 + [1.0] * 20)
+            await Player(db, fleet, clock, stream="quiet").play([0.0] * 30)
+
+    asyncio.run(work())
+    return fleet
+
+
+def test_list(operate, played):
+    """Each stream is a line of JSON with its evidence, its level and a verdict that claims nothing of a quiet stream."""
+    code, out, _ = operate("streams", "list", "--fleet", played, "--json")
+    assert code == 0
+    found = {s["stream"]: s for s in map(json.loads, out.splitlines())}
+    assert (found["harm"]["status"], found["harm"]["verdict"]) == ("alarm", "breached")
+    assert (found["quiet"]["status"], found["quiet"]["verdict"], found["quiet"]["guarantee"]) == ("ok", "unproven", "anytime")
+    assert found["harm"]["log10_evidence"] > 1
+    code, out, _ = operate("streams", "--help")
+    assert code == 0
+    code, out, _ = operate("streams")
+    assert code == 0
+    assert "harm" in out
+
+
+def test_show(operate, played):
+    """One stream is shown with its epochs and how each alarmed."""
+    code, out, _ = operate("streams", "show", "harm", "--fleet", played, "--json")
+    assert code == 0
+    shown = json.loads(out)
+    assert [(e["epoch"], e["alarm_rule"]) for e in shown["epochs"]] == [(1, "own")]
+    assert "own" in operate("streams", "show", "harm", "--fleet", played)[1]
+    assert operate("streams", "show", "nobody", "--fleet", played)[0] == 3
+
+
+def test_replay(operate, played, database):
+    """A replay tells that the state is that of the ledger, and with another exit code that it is not; `--repair` mends it."""
+    code, out, _ = operate("streams", "replay", "harm", "--fleet", played, "--json")
+    assert (code, json.loads(out)["identical"]) == (0, True)
+    database.sql("UPDATE monitor_states SET state = 'spoilt' WHERE fleet = $1 AND stream = 'harm'", played)
+    code, out, err = operate("streams", "replay", "harm", "--fleet", played)
+    assert (code, "--repair" in err, "NOT" in out) == (1, True, True)
+    assert operate("streams", "replay", "harm", "--fleet", played, "--repair")[0] == 0
+    assert operate("streams", "replay", "harm", "--fleet", played)[0] == 0
+    assert operate("streams", "replay", "nobody", "--fleet", played)[0] == 3
+
+
+def test_set(operate, played):
+    """A stream's configuration is set in parts, checked and audited."""
+    assert operate("streams", "set", "quiet", "--fleet", played, "--alpha", "0.2", "--missing", "skip")[0] == 0
+    code, out, _ = operate("streams", "set", "quiet", "--fleet", played, "--watermark-s", "5")
+    assert code == 0
+    assert '"alpha":0.2' in out
+    assert '"watermark_s":5' in out
+    assert operate("streams", "set", "quiet", "--fleet", played, "--alpha", "2")[0] == 1
+    assert operate("streams", "set", "quiet", "--fleet", "nobody", "--alpha", "0.1")[0] == 3
+    assert operate("streams", "set", "missing:quiet", "--fleet", played, "--missing", "skip")[0] == 1
+
+
+def test_alerts_and_release(operate, played):
+    """What was done stands in the list, and a release needs a reason and says which streams begin anew."""
+    code, out, _ = operate("alerts", "--fleet", played, "--json")
+    assert code == 0
+    assert {json.loads(line)["kind"] for line in out.splitlines()} == {"held", "raised"}
+    assert "anytime" in operate("alerts", "--fleet", played)[1]
+    assert operate("release", played)[0] == 2
+    code, out, _ = operate("release", played, "--because", "a false one")
+    assert (code, "new epochs of harm" in out) == (0, True)
+    assert "was not held" in operate("release", played, "--because", "again")[1]
+    assert operate("release", "nobody", "--because", "x")[0] == 3
+    assert json.loads(operate("alerts", "--fleet", played, "--json", "--limit", "1")[1])["kind"] == "released"
