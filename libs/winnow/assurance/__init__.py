@@ -1,1 +1,1 @@
-"""The statistics of drift assurance: pure. Nothing here yet; the drift monitor stores what they will be computed from."""
+"""The statistics of drift assurance: certificates, and the monitor that watches them. Pure: no I/O, no clock, no randomness of its own."""

@@ -123,6 +123,11 @@ class Bound:
     fleet: str | None = None
     #: Hash of the certificate that this one follows, so that none can be left out of a chain unseen.
     previous_sha256: str | None = None
+    #: Hash of the calibration that chose the operating point, with its ladder and all p-values.
+    calibration_sha256: str | None = None
+    #: The stream that the losses were taken from, with its first and last sequence number.
+    stream: str | None = None
+    seq: tuple[int, int] | None = None
     exposure: Exposure = Exposure.UNKNOWN
 
 
@@ -255,9 +260,16 @@ def record(
         issued_at=issue.now,
         expires_at=issue.now + issue.life if issued else None,
     )
-    parameters: dict[str, Cell] = {"guarantee": evidence.guarantee.value}
-    if bound.previous_sha256 is not None:
-        parameters["previous_sha256"] = bound.previous_sha256
+    first, last = bound.seq or (None, None)
+    said: dict[str, Cell] = {
+        "guarantee": evidence.guarantee.value,
+        "previous_sha256": bound.previous_sha256,
+        "calibration_sha256": bound.calibration_sha256,
+        "stream": bound.stream,
+        "first_seq": first,
+        "last_seq": last,
+    }
+    parameters: dict[str, Cell] = {name: value for name, value in said.items() if value is not None}
     return EvaluationRecord(
         id=issue.id,
         kind=EvaluationKind.CERTIFICATE,

@@ -1,12 +1,12 @@
 """`winnow certificates`: those of a fleet; and how `winnow certify` binds and stores one."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.cli import records, statistics
+from winnow.cli import statistics
 from winnow.cli.connection import in_transaction, operator
 from winnow.cli.measured import Measured, Unusable
 from winnow.cli.terminal import Terminal, cell, minute, table
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from winnow.assurance.certificates import Bound
-    from winnow.contracts.evaluation import EvaluationRecord
+    from winnow.contracts.evaluation import EvaluationRecord, Grader
     from winnow.storage.certificates import Certificate
     from winnow.storage.fleets import Fleet, Point
 
@@ -77,43 +77,61 @@ def _state(one: "Certificate", now: datetime) -> str:
     return "live" if one.issued_at <= now < one.expires_at else "expired"
 
 
-def bound(
-    measured: Measured,
-    compressor: str,
-    judge: str | None,
-    tau: float | None,
-    grader: str | None,
-    agreement: float | None,
-    fleet: str | None,
-    follows: Path | None,
-) -> "Bound":
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What the options of `winnow certify` say that a certificate is bound to; None where they do not."""
+
+    compressor: str
+    judge: str | None
+    tau: float | None
+    grader: str | None
+    agreement: float | None
+    fleet: str | None
+    #: Record of the certificate before, and of the calibration that chose the operating point.
+    follows: "EvaluationRecord | None"
+    calibration: "EvaluationRecord | None"
+
+
+def bound(measured: Measured, said: Said) -> "Bound":
     """What the certificate is bound to; from the fleet's operating point where that was not said."""
     from winnow.assurance.certificates import Bound, record_sha256
-    from winnow.cli.eval import grader_of
-    from winnow.contracts.evaluation import Compressor, Grader, GraderKind, Subject, read_record
+    from winnow.contracts.evaluation import Compressor, Subject
 
-    point, point_id = (None, None) if fleet is None else _point(fleet)
-    if point is not None and tau is not None and tau != point.tau:
-        raise Unusable(f"fleet {fleet} serves tau = {point.tau:g}: a certificate for {tau:g} would certify what is not served")
-    name, version = statistics.named("judge", judge or (point.judge if point is not None else "not stated"))
+    point, point_id = (None, None) if said.fleet is None else _point(said.fleet)
+    if point is not None and said.tau is not None and said.tau != point.tau:
+        raise Unusable(f"fleet {said.fleet} serves tau = {point.tau:g}: a certificate for {said.tau:g} would certify what is not served")
+    name, version = statistics.named("judge", said.judge or (point.judge if point is not None else "not stated"))
     if point is not None and name != point.judge:
-        raise Unusable(f"fleet {fleet} is served by judge {point.judge}: a certificate for {name} would certify what is not served")
-    maker, maker_version = statistics.named("compressor", compressor)
-    if fleet is not None and (grader is None and not measured.graders):
-        raise Unusable("a certificate that is issued says who measured: --grader human, model, rule or synthetic, with :NAME")
-    who = grader_of(grader) if grader else Grader(kind=GraderKind.UNSTATED, name=", ".join(measured.graders)[:200] or None)
-    if agreement is not None:
-        who = who.model_copy(update={"agreement": agreement, "agreement_measure": "share of equal A/A re-runs"})
+        raise Unusable(f"fleet {said.fleet} is served by judge {point.judge}: a certificate for {name} would certify what is not served")
+    maker, maker_version = statistics.named("compressor", said.compressor)
+    chosen = str(point_id) if point_id is not None else None if said.calibration is None else said.calibration.subject.name
     return Bound(
         compressor=Compressor(name=maker, version=maker_version),
         judge=Subject(kind="judge", name=name, version=version or _judge_version(name)),
-        grader=who,
+        grader=_grader(measured, said),
         data=measured.data,
-        tau=point.tau if point is not None else tau,
-        operating_point=None if point_id is None else str(point_id),
-        fleet=fleet,
-        previous_sha256=None if follows is None else record_sha256(read_record(records.read_bytes(str(follows)))),
+        tau=point.tau if point is not None else said.tau,
+        operating_point=chosen,
+        fleet=said.fleet,
+        previous_sha256=None if said.follows is None else record_sha256(said.follows),
+        calibration_sha256=None if said.calibration is None else record_sha256(said.calibration),
+        stream=measured.stream,
+        seq=(measured.first, measured.last) if measured.stream is not None else None,
     )
+
+
+def _grader(measured: Measured, said: Said) -> "Grader":
+    """Who measured: as the options say, else as the stream does."""
+    from winnow.cli.eval import grader_of
+    from winnow.contracts.evaluation import Grader, GraderKind
+
+    if said.fleet is not None and said.grader is None and not measured.graders:
+        raise Unusable("a certificate that is issued says who measured: --grader human, model, rule or synthetic, with :NAME")
+    names = ", ".join(measured.graders)[:200]
+    who = grader_of(said.grader) if said.grader else Grader(kind=GraderKind.UNSTATED, name=names or None)
+    if said.agreement is None:
+        return who
+    return who.model_copy(update={"agreement": said.agreement, "agreement_measure": "share of equal A/A re-runs"})
 
 
 def _point(fleet: str) -> "tuple[Point, int]":

@@ -16,7 +16,7 @@ from winnow.contracts.vocabulary import Missing
 
 if TYPE_CHECKING:
     from winnow.assurance.certificates import Evidence, Terms
-    from winnow.contracts.evaluation import Table
+    from winnow.contracts.evaluation import EvaluationKind, EvaluationRecord, Table
 
 #: Days that a certificate lives unless asked otherwise: a month of traffic, models and prompts.
 LIFE_DAYS = 30
@@ -65,6 +65,7 @@ def certify(  # noqa: PLR0913  the options of a command
     life_days: Annotated[float, typer.Option("--life", metavar="DAYS", help="Days until it expires.")] = LIFE_DAYS,
     horizon: Annotated[int | None, typer.Option(min=1, help="Units over which a monitor guards it.")] = None,
     follows: Annotated[Path | None, typer.Option(metavar="FILE", help="Record of the certificate that this one follows.")] = None,
+    calibration: Annotated[Path | None, typer.Option(metavar="FILE", help="Record of the calibration that chose the point.")] = None,
     fleet: Annotated[str | None, typer.Option(metavar="FLEET", help="Issue it for this fleet: stored, where certified.")] = None,
     stream: Annotated[str | None, typer.Option(metavar="STREAM", help="Take the losses from this stream of --fleet.")] = None,
     missing: Annotated[Missing, typer.Option(help="A unit of the stream without a grade: a loss of 1, or left out.")] = Missing.FOLD,
@@ -88,6 +89,7 @@ def certify(  # noqa: PLR0913  the options of a command
     """
     from winnow.assurance.certificates import Issue, Terms, assess
     from winnow.assurance.certificates import record as record_of
+    from winnow.contracts.evaluation import EvaluationKind
 
     terminal = Terminal()
     _check_plot(plot)
@@ -106,7 +108,20 @@ def certify(  # noqa: PLR0913  the options of a command
     order = Order.SEQ if in_order or stream is not None else Order.ANY
     measured = _measure(terms, _Origin(losses, counts, solved, fleet, stream, missing), graders, order)
     evidence = assess(terms, measured.sample, solved=measured.solved)
-    bound = certificates.bound(measured, compressor, judge, tau, grader, agreement, fleet, follows)
+    ladder = None if calibration is None else _record(calibration, EvaluationKind.CALIBRATION, "winnow calibrate --out")
+    bound = certificates.bound(
+        measured,
+        certificates.Said(
+            compressor=compressor,
+            judge=judge,
+            tau=tau,
+            grader=grader,
+            agreement=agreement,
+            fleet=fleet,
+            follows=None if follows is None else _record(follows, EvaluationKind.CERTIFICATE, "winnow certify --out"),
+            calibration=ladder,
+        ),
+    )
     issue = Issue(
         id=uuid.uuid4(),
         now=datetime.now(UTC),
@@ -133,7 +148,7 @@ def certify(  # noqa: PLR0913  the options of a command
         ),
         software=statistics.software(),
     )
-    record = record_of(evidence, bound, issue=issue, tables=_tables(evidence, measured), warnings=measured.warnings)
+    record = record_of(evidence, bound, issue=issue, tables=_tables(evidence, measured, ladder), warnings=measured.warnings)
     if fleet is not None and record.certificate is not None and record.certificate.certificate_id is not None:
         certificates.store(record, fleet, measured.stream)
         terminal.note(f"certificate {record.certificate.certificate_id} issued for fleet {fleet}, until {record.certificate.expires_at}")
@@ -178,6 +193,16 @@ def _registered(place: Path, loss: Loss, alpha: float, delta: float, unit: Unit,
     return n
 
 
+def _record(place: Path, kind: "EvaluationKind", made_by: str) -> "EvaluationRecord":
+    """A record of this kind."""
+    from winnow.contracts.evaluation import read_record
+
+    record = read_record(records.read_bytes(str(place)))
+    if record.kind is not kind:
+        raise Unusable(f"{place}: no {kind.value}; make one with `{made_by}`")
+    return record
+
+
 def _measure(terms: "Terms", said: _Origin, graders: Graders, order: Order) -> Measured:
     """The losses, from the one place that was named."""
     if sum(one is not None for one in (said.file, said.counts, said.stream)) != 1:
@@ -191,8 +216,8 @@ def _measure(terms: "Terms", said: _Origin, graders: Graders, order: Order) -> M
     return from_file(said.file or "-", terms.loss, graders, order, terms.n)
 
 
-def _tables(evidence: "Evidence", measured: Measured) -> "Sequence[Table]":
-    """All bounds beside the one that counts, and how the bound carries over to held-out domains."""
+def _tables(evidence: "Evidence", measured: Measured, calibration: "EvaluationRecord | None") -> "Sequence[Table]":
+    """All bounds beside the one that counts, the ladder that led here, and how the bound carries over to held-out domains."""
     from winnow.assurance import methods
     from winnow.assurance.samples import InvalidSample
     from winnow.contracts.evaluation import Table
@@ -212,6 +237,8 @@ def _tables(evidence: "Evidence", measured: Measured) -> "Sequence[Table]":
             note=f"The certificate rests on {evidence.terms.name} alone; choosing among them after the fact would void it.",
         )
     ]
+    if calibration is not None:
+        tables += [table for table in calibration.tables if table.name in {"levels", "crc"}]
     domains = measured.units.domains() if measured.units is not None else []
     if len(domains) > 1 and evidence.sample.type is LossType.BINARY and evidence.terms.loss.type is LossType.BINARY:
         tables += _transfer(evidence, domains)

@@ -145,6 +145,7 @@ def test_losses_of_a_stream(operate, database, fleet, stream, gate):
     assert folded["data"][0]["sha256"] != skipped["data"][0]["sha256"]
     newest = state(operate, fleet)[0]
     assert newest["record"]["stream"] == "harm"
+    assert [newest["record"]["subject"]["parameters"][name] for name in ("stream", "first_seq", "last_seq")] == ["harm", 1, 200]
     assert not gate().held
     for flag, why in (("--loss=decision_harm", "choose another --loss"), ("--stream=none", "no stream")):
         ran = operate("certify", "--fleet", fleet, *([] if "stream" in flag else ["--stream", stream]), flag, "--alpha", "0.1")

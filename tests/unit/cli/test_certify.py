@@ -87,6 +87,21 @@ def test_terms_are_registered_and_kept(winnow, write, tmp_path):
     assert "not registered" in winnow("certify", source, "--alpha", "0.1").out
 
 
+def test_the_ladder_that_led_here_is_bound(winnow, write, tmp_path):
+    """A certificate carries the calibration's ladder with its p-values and hash, and the hash of the certificate before it."""
+    ladder = write({"level": "all", "k": 0, "n": 300}, {"level": "0.5", "k": 20, "n": 300}, name="ladder.jsonl")
+    assert winnow("calibrate", ladder, "--alpha", "0.15", "--out", str(tmp_path / "cal")).code == 0
+    words = ("certify", "--counts", "31/500", "--alpha", "0.1", "--calibration", str(tmp_path / "cal" / "evaluation.json"))
+    first = winnow(*words, "--out", str(tmp_path / "one"))
+    assert first.code == 0, first.err
+    record = read_record(winnow(*words, "--follows", str(tmp_path / "one" / "evaluation.json"), "--json").out)
+    assert record.certificate.operating_point == "0.5"
+    assert record.table("levels") is not None
+    assert len(record.subject.parameters["calibration_sha256"]) == len(record.subject.parameters["previous_sha256"]) == 64
+    ran = winnow("certify", "--counts", "31/500", "--alpha", "0.1", "--calibration", str(tmp_path / "one" / "evaluation.json"))
+    assert "no calibration" in ran.err
+
+
 def test_every_form_of_a_line():
     """Numbers, losses, turns, decisions, verdicts and outcomes become the loss that was asked for."""
     assert sample(Loss.HARM_ALL, 0, True, 1, False).k == 2
