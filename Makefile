@@ -10,6 +10,8 @@ VENV       := .venv
 PY         := $(VENV)/bin/python
 STAMP      := $(VENV)/.synced
 HOSTS      := .venv-hosts
+# What checks the hook programs and makes JavaScript of them; where npm is missing their tests are skipped.
+NODE_TOOLS := typescript@5.9.3 @types/node@20.19.25
 ARGS       ?=
 
 .PHONY: help
@@ -37,7 +39,7 @@ test-long: $(STAMP) ## Run the long tests: the faults in full
 # The host libraries hold other versions back than the services have, so they live in an environment of their own.
 .PHONY: test-hosts
 test-hosts: $(HOSTS)/.synced ## Run the host adapters against the real host libraries
-	@$(HOSTS)/bin/python -m pytest --confcutdir=tests/hosts -W default tests/hosts $(ARGS)
+	@WINNOW_TEST_NODE_MODULES=$(HOSTS)/node/node_modules $(HOSTS)/bin/python -m pytest --confcutdir=tests/hosts -W default tests/hosts $(ARGS)
 
 .PHONY: bench
 bench: $(STAMP) ## Measure against the baselines; prints a table and writes var/bench.json
@@ -71,4 +73,5 @@ $(STAMP): pyproject.toml uv.lock .ci/bootstrap
 
 $(HOSTS)/.synced: pyproject.toml uv.lock .ci/bootstrap
 	@UV="$(UV)" UV_VERSION=$(UV_VERSION) sh .ci/bootstrap $(HOSTS) --no-default-groups --group hosts
+	@if command -v npm >/dev/null; then npm install --prefix $(HOSTS)/node --no-save --silent $(NODE_TOOLS); fi
 	@touch $@

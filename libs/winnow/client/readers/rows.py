@@ -42,6 +42,8 @@ class Fault:
     text: str
     #: Nothing is wrong with the file: a session that is still being written ends in half a line, or a summary is encrypted.
     mild: bool = False
+    #: It stands where a compaction is, so the session goes on from a summary that is not given.
+    cut: bool = False
 
 
 Rows = Iterator[Row | Fault]

@@ -163,11 +163,11 @@ def _about(cut: Cut) -> dict[str, Any]:
 def _fit(made: Boundary) -> Boundary | Fault:
     """The boundary, where Winnow would take it."""
     if not made.candidate.strip():
-        return Fault(place=made.place, text="the summary is empty or encrypted: there is nothing to judge", mild=True)
+        return Fault(place=made.place, text="the summary is empty or encrypted: there is nothing to judge", mild=True, cut=True)
     if len(made.candidate.encode()) > limits.SUMMARY_BYTES:
-        return Fault(place=made.place, text=f"the summary is longer than {limits.SUMMARY_BYTES} bytes")
+        return Fault(place=made.place, text=f"the summary is longer than {limits.SUMMARY_BYTES} bytes", cut=True)
     messages = (*made.history, *made.retained)
     if len(messages) > limits.MAX_MESSAGES or sum(len(m["text"].encode()) for m in messages) > limits.ORIGINAL_BYTES:
         most = limits.ORIGINAL_BYTES // limits.MIB
-        return Fault(place=made.place, text=f"more than {limits.MAX_MESSAGES} messages or {most} MiB in one span")
+        return Fault(place=made.place, text=f"more than {limits.MAX_MESSAGES} messages or {most} MiB in one span", cut=True)
     return made
