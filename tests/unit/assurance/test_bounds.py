@@ -61,12 +61,10 @@ def test_the_published_bounds():
 
 def test_golden_graded_bounds_tell_the_proved_constant_from_the_other():
     """Empirical Bernstein with ln(2/delta) and with ln(1/delta), betting, and the grid mixture, each to its own number."""
-    short = [0.0, 0.1, 0.9, 0.2, 0.0, 0.5, 0.3, 0.0, 0.05, 0.1]
     sequences = {
         "unif(0.2) seed 1 n=200": graded(uniforms(1), 0.2, 200),
         "bern(0.1) seed 7 n=300": bernoulli(uniforms(7), 0.1, 300),
     }
-    assert sum(short) == pytest.approx(2.15)
     checked = 0
     for row in golden("graded_bounds")["rows"]:
         if row["name"] not in sequences:
@@ -96,8 +94,7 @@ def test_published_bounds_of_sequences():
         sample = Sample.graded(values)
         assert bounds.empirical_bernstein(sample, 0.05) == pytest.approx(published("eb_ln2/d")[name], abs=6e-7)
         assert bounds.empirical_bernstein(sample, 0.05, constant=1) == pytest.approx(published("eb_ln1/d")[name], abs=6e-7)
-        if "every10th" not in name:  # their place in ten is not said, and this bound moves with it
-            assert bounds.seed_betting(sample.array(), 0.05) == pytest.approx(published("betting_bound_delta_.05")[name], abs=6e-7)
+        assert bounds.seed_betting(sample.array(), 0.05) == pytest.approx(published("betting_bound_delta_.05")[name], abs=6e-7)
         assert bounds.seed(sample.k, sample.n, 0.05) == pytest.approx(published("hb_same_mean")[name], abs=6e-7)
 
 
