@@ -75,8 +75,8 @@ GRID7: Final = tuple(0.0125 * 2**j for j in range(7))
 
 DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
     {
-        # Nine tenths of the capital are staked on the first unit, most of it on four risks; waiting bets and a following one keep their part
-        # for later. Which point of the frontier this is, and why: docs/assurance.md.
+        # Nine tenths of the capital are staked on the first unit, most of it on four risks; waiting bets and a following one keep part
+        # of it for later. Which point of the frontier this is, and why: docs/assurance.md.
         "patient": Design(
             relative=True,
             fixed=(1.45, 2.0, 3.5, 8.0),

@@ -66,6 +66,11 @@ class Runs:
             for name, values in (("capital", first.capital), ("drift", first.drift), ("spread", first.spread), ("rise", first.rise))
         }
         self._cash = first.cash
+        plan = config.plan
+        self._stakes = np.array([[lam] for _, lam in plan.stakes])
+        self._memory = np.array([[rho] for _, _, rho in plan.following])
+        self._waiting = np.array([[lam] for _, _, lam, _ in plan.waiting])
+        self._patience = np.array([[patience] for _, _, _, patience in plan.waiting])
 
     def keep(self, which: NDArray[np.bool_]) -> None:
         """Go on with some of the runs only."""
@@ -90,19 +95,17 @@ class Runs:
         fixed = len(plan.stakes)
         awake = fixed + len(plan.following)
         if fixed:
-            capital[:fixed] *= 1.0 + np.array([[lam] for _, lam in plan.stakes]) * y
+            capital[:fixed] *= 1.0 + self._stakes * y
         if plan.following:
-            lam = np.clip(drift / (plan.prior + spread), 0.0, plan.most)
+            lam = np.minimum(np.maximum(drift / (plan.prior + spread), 0.0), plan.most)
             capital[fixed:awake] *= 1.0 + lam * y
-            rho = np.array([[r] for _, _, r in plan.following])
-            drift *= rho
+            drift *= self._memory
             drift += y
-            spread *= rho
+            spread *= self._memory
             spread += y * y
         if plan.waiting:
-            factors = 1.0 + np.array([[lam] for _, _, lam, _ in plan.waiting]) * y
-            patience = np.array([[p] for _, _, _, p in plan.waiting])
-            np.multiply(capital[awake:], factors, out=capital[awake:], where=rise > patience)
+            factors = 1.0 + self._waiting * y
+            np.multiply(capital[awake:], factors, out=capital[awake:], where=rise > self._patience)
             rise *= factors
             np.maximum(rise, 1.0, out=rise)
         evidence: Floats = capital.sum(axis=0) + self._cash
@@ -127,7 +130,7 @@ class Runs:
         if self.config.lo < 0:
             x, alpha = (1.0 + x) / 2.0, (1.0 + alpha) / 2.0
         n = self.n + 1
-        lam = np.minimum(MOST, np.sqrt(2.0 * np.log(self.config.level) / ((0.25 + squares) / n * n)))
+        lam = np.minimum(MOST, np.sqrt(2.0 * np.log(self.config.level) / (0.25 + squares)))
         np.maximum(capital * (1.0 + lam * (x - alpha)), LEAST, out=capital)
         total += x
         squares += (x - (0.5 + total) / (1 + n)) ** 2
@@ -160,20 +163,28 @@ class Delays:
         return float((self.units >= self.cap).mean())
 
 
-def first_alarms(config: MonitorConfig, draw: Draw, *, runs: int, units: int, rng: np.random.Generator) -> Ints:
-    """The unit, from 1, at which each run first alarms; 0 where it does not within `units`."""
-    return _first_alarms(Runs(config, runs), draw, runs, units, rng)[0]
+def first_alarms(config: MonitorConfig, draw: Draw, *, runs: int, units: int, rng: np.random.Generator, kind: type[Runs] = Runs) -> Ints:
+    """The unit, from 1, at which each run first alarms; 0 where it does not within `units`. `kind`: another rule to fold by."""
+    return _first_alarms(kind(config, runs), draw, runs, units, rng)[0]
 
 
 def delays(
-    config: MonitorConfig, healthy: Draw, changed: Sequence[Draw], *, nu: int, runs: int, rng: np.random.Generator, cap: int = 15_000
+    config: MonitorConfig,
+    healthy: Draw,
+    changed: Sequence[Draw],
+    *,
+    nu: int,
+    runs: int,
+    rng: np.random.Generator,
+    cap: int = 15_000,
+    kind: type[Runs] = Runs,
 ) -> list[Delays]:
-    """Watch `runs` streams for nu healthy units, then each kind of change from there on.
+    """Watch `runs` streams for nu healthy units, then each kind of change from there on. `kind`: another rule to fold by.
 
     Raises:
         InvalidConfig: every run alarmed before the change.
     """
-    start = Runs(config, runs)
+    start = kind(config, runs)
     before, start = _first_alarms(start, healthy, runs, nu, rng)
     left = int((before == 0).sum())
     if not left:

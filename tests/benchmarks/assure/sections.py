@@ -1,0 +1,307 @@
+"""The simulations, a section a table. Each is seeded by its own name, so that one section alone gives the same figures."""
+
+import math
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tests.benchmarks.assure import expected
+from tests.benchmarks.assure.checks import Check, delay, false_alarms
+from tests.benchmarks.assure.references import Agrapa, Ons
+from winnow.assurance import simulation as sim
+from winnow.assurance.blocks import of_losses
+from winnow.assurance.changepoint import change_window
+from winnow.assurance.config import MonitorConfig
+from winnow.assurance.designs import DEFAULT, DESIGNS, Design
+from winnow.assurance.recovery import recovery_config
+from winnow.assurance.simulation import Runs
+from winnow.assurance.streams import divergence
+
+DELTA = 0.05
+ALPHAS = (0.05, 0.10, 0.15)
+FACTORS = (1.5, 2.0, 3.0)
+NUS = (0, 500, 5000)
+#: Units after which an undetected change counts as found.
+CAP = 15_000
+
+Section = Callable[[float], Iterator[Check]]
+
+
+def rng(name: str) -> np.random.Generator:
+    return np.random.default_rng([2026, zlib.crc32(name.encode())])
+
+
+def config(method: str, alpha: float, lo: float = 0.0) -> tuple[MonitorConfig, type[Runs]]:
+    """Return the configuration that a table's row names, and the rule that folds it."""
+    name, _, _ = method.partition(" ")
+    if method.startswith("horizon"):
+        return MonitorConfig(alpha=alpha, lo=lo, method="grid7", mode="horizon", horizon=20_000), Runs
+    if method.startswith("arl"):
+        return MonitorConfig(alpha=alpha, lo=lo, method="grid7", mode="arl", arl=float(method.split()[1].rstrip(","))), Runs
+    kinds = {"ONS": Ons, "aGRAPA": Agrapa}
+    return MonitorConfig(alpha=alpha, lo=lo, method="seed" if name in kinds else name), kinds.get(name, Runs)
+
+
+def pfa(scale: float) -> Iterator[Check]:
+    """Chance of an alarm while the risk is exactly the budget, and at nine tenths of it."""
+    for method in (DEFAULT, *expected.PFA):
+        runs = max(200, int((4_000 if method in {DEFAULT, "spending"} else 2_000) * scale))
+        delta = None if method.startswith("arl") else DELTA
+        for alpha in ALPHAS:
+            c, kind = config(method, alpha)
+            alarms = sim.first_alarms(c, sim.bernoulli(alpha), runs=runs, units=20_000, rng=rng(f"pfa {method} {alpha}"), kind=kind)
+            for i, n in enumerate((500, 5_000, 20_000)):
+                wanted = expected.PFA[method][alpha][i] if method in expected.PFA else None
+                found = int(((alarms > 0) & (alarms <= n)).sum())
+                column = f"alpha {alpha:g}, by {n:,}"
+                yield false_alarms("pfa", method, column, alarms=found, runs=runs, delta=delta, expected=wanted)
+            below = sim.first_alarms(c, sim.bernoulli(0.9 * alpha), runs=runs, units=5_000, rng=rng(f"below {method} {alpha}"), kind=kind)
+            wanted = expected.PFA_BELOW[method][ALPHAS.index(alpha)] if method in expected.PFA_BELOW else None
+            column = f"alpha {alpha:g}, at .9 alpha by 5,000"
+            yield false_alarms("pfa", method, column, alarms=int((below > 0).sum()), runs=runs, delta=delta, expected=wanted)
+
+
+def delays(scale: float) -> Iterator[Check]:
+    """Mean units from the change to the alarm, binary losses."""
+    runs = max(100, int(2_000 * scale))
+    for method in (DEFAULT, *expected.DELAY):
+        for alpha in ALPHAS:
+            c, kind = config(method, alpha)
+            for nu in NUS:
+                changed = [sim.bernoulli(f * alpha) for f in FACTORS]
+                source = rng(f"delay {alpha} {nu}")  # the same streams for every method
+                found = sim.delays(c, sim.bernoulli(0.5 * alpha), changed, nu=nu, runs=runs, rng=source, cap=CAP, kind=kind)
+                wanted = expected.DELAY.get(method, {}).get((alpha, nu), (None,) * 3)
+                for factor, one, want in zip(FACTORS, found, wanted, strict=True):
+                    yield _mean("delay", method, f"alpha {alpha:g}, nu {nu:,}, {factor:g}x", one, want)
+
+
+def _mean(table: str, row: str, column: str, found: sim.Delays, wanted: float | None) -> Check:
+    error = float(found.units.std()) / math.sqrt(len(found.units))
+    return delay(table, row, column, value=found.mean, runs=len(found.units), expected=wanted, error=error)
+
+
+def other(scale: float) -> Iterator[Check]:
+    """Graded and paired losses: mean delays, and false alarms at the boundary."""
+    runs = max(100, int(2_000 * scale))
+    kinds: dict[str, tuple[float, float, Callable[[float], sim.Draw], float, tuple[float, ...], float]] = {
+        "zero-inflated Beta, alpha .05, .025 to .075/.10/.15": (0.05, 0.0, sim.zero_inflated_beta, 0.025, (0.075, 0.10, 0.15), 0.05),
+        "uniform, alpha .10, .05 to .15/.20/.30": (0.10, 0.0, sim.uniform, 0.05, (0.15, 0.20, 0.30), 0.10),
+        "paired, floor .15, alpha .05, .01 to .10/.15/.25": (0.05, -1.0, sim.paired, 0.01, (0.10, 0.15, 0.25), 0.05),
+    }
+    for name, (alpha, lo, draw, healthy, changed, boundary) in kinds.items():
+        for method in (DEFAULT, "spending", "seed"):
+            c, kind = config(method, alpha, lo)
+            for nu in NUS:
+                source = rng(f"{name} {nu}")
+                found = sim.delays(c, draw(healthy), [draw(x) for x in changed], nu=nu, runs=runs, rng=source, cap=10_000, kind=kind)
+                wanted = expected.OTHER[name].get(method, {}).get(nu, (None,) * 3)
+                for x, one, want in zip(changed, found, wanted, strict=True):
+                    yield _mean(f"other: {name}", method, f"nu {nu:,}, to {x:g}", one, want)
+            alarms = sim.first_alarms(c, draw(boundary), runs=runs, units=5_000, rng=rng(f"{name} boundary"), kind=kind)
+            count = int((alarms > 0).sum())
+            yield false_alarms(f"other: {name}", method, "alarms at the boundary", alarms=count, runs=runs, delta=DELTA, expected=None)
+
+
+def power(scale: float) -> Iterator[Check]:
+    """Units that half and nine tenths of the runs need, after a change at 1,000."""
+    runs = max(200, int(1_500 * scale))
+    for method in (DEFAULT, "spending"):
+        for (alpha, factor), wanted in expected.POWER.items():
+            c, _ = config(method, alpha)
+            source = rng(f"power {alpha} {factor}")
+            (found,) = sim.delays(c, sim.bernoulli(0.5 * alpha), [sim.bernoulli(factor * alpha)], nu=1_000, runs=runs, rng=source)
+            for q, want in zip((0.5, 0.9), wanted, strict=True):
+                value = found.quantile(q)
+                spread = 2.5 * float(found.units.std()) / math.sqrt(len(found.units))  # of a quantile, by simulation of these
+                row, column = f"{method}, p{q * 100:.0f}", f"alpha {alpha:g}, {factor:g}x"
+                want_here = float(want) if method == "spending" else None
+                yield delay("power", row, column, value=value, runs=runs, expected=want_here, share=0.10, error=spread)
+
+
+def streams(scale: float) -> Iterator[Check]:
+    """A hundred streams with one error budget: false discoveries and delays."""
+    repetitions = max(10, int(100 * scale))
+    for drifting, factor, at in ((0, 2.0, None), (1, 2.0, 1), (10, 2.0, 2), (50, 2.0, 3), (100, 1.5, 4)):
+        after = 2_000 if drifting else 5_000
+        found = _family(drifting, factor, repetitions, after, rng(f"streams {drifting}"))
+        for rule, (any_false, fdr, mean) in found.items():
+            want = expected.STREAMS[rule]
+            if at is None:
+                limit = None if rule == "no correction" else DELTA
+                share = round(any_false * repetitions)
+                yield false_alarms("streams", rule, "none drifts: any alarm", alarms=share, runs=repetitions, delta=limit, expected=want[0])
+                continue
+            wanted = want[4] if at == 4 else want[at][1]
+            title = "all drift by 1.5x" if at == 4 else f"{drifting} drift"
+            yield delay("streams", rule, f"{title}: delay", value=mean, runs=repetitions, expected=wanted, share=0.10, error=0.08 * mean)
+            if at != 4 and rule != "mean of e-values":
+                most = None if rule == "no correction" else DELTA
+                yield Check(table="streams", row=rule, column=f"{title}: FDR", value=fdr, expected=want[at][0], most=most, runs=repetitions)
+
+
+def _family(
+    drifting: int, factor: float, repetitions: int, after: int, source: np.random.Generator
+) -> dict[str, tuple[float, float, float]]:
+    """Return for each rule the rate of any false alarm, the mean false discovery proportion, and the mean delay of the drifting."""
+    k, alpha, change = 100, 0.10, 500
+    runs = Runs(MonitorConfig(alpha=alpha, method="grid7"), repetitions * k)
+    bad = np.zeros((repetitions, k), dtype=bool)
+    bad[:, :drifting] = True
+    rules = ("no correction", "Bonferroni", "e-BH, frozen")
+    frozen = {rule: np.zeros((repetitions, k)) for rule in rules}
+    when = {rule: np.zeros((repetitions, k), dtype=np.int64) for rule in rules}
+    fleet = np.zeros(repetitions, dtype=np.int64)
+    for t in range(1, change + after + 1):
+        risk = np.where(bad & (t > change), factor * alpha, alpha)
+        m = runs.fold((source.random(repetitions * k) < risk.ravel()).astype(float)).reshape(repetitions, k)
+        fleet[(m.mean(axis=1) >= 1 / DELTA) & (fleet == 0)] = t
+        for rule in rules:
+            held = np.where(when[rule] > 0, frozen[rule], m)
+            if rule == "e-BH, frozen":
+                ordered = -np.sort(-held, axis=1)
+                count = (np.arange(1, k + 1) * (ordered >= k / (np.arange(1, k + 1) * DELTA))).max(axis=1)
+                crossed = held >= np.where(count > 0, k / (np.maximum(count, 1) * DELTA), np.inf)[:, None]
+            else:
+                crossed = held >= (1 if rule == "no correction" else k) / DELTA
+            new = crossed & (when[rule] == 0)
+            frozen[rule][new], when[rule][new] = m[new], t
+        if t > change and all((w[:, :drifting] > 0).all() for w in when.values()) and drifting:
+            break
+    found = {}
+    for rule, w in when.items():
+        false = ((w > 0) & ~bad).sum(axis=1)
+        fdr = float((false / np.maximum(1, (w > 0).sum(axis=1))).mean())
+        late = w[:, :drifting]
+        delays_ = np.where(late == 0, after, late - change)[late.ravel().reshape(late.shape) != -1]
+        true = delays_[delays_ > 0]
+        found[rule] = (float((false > 0).mean()), fdr, float(true.mean()) if true.size else math.nan)
+    seen = fleet[(fleet > change) | (fleet == 0)]
+    mean = float(np.where(seen == 0, after, seen - change).mean()) if seen.size else math.nan
+    found["mean of e-values"] = (float((fleet > 0).mean()), math.nan, mean)
+    return found
+
+
+def recovery(scale: float) -> Iterator[Check]:
+    """Units until a healthy risk is certified after an alarm, and how often a risk at the budget is."""
+    runs = max(200, int(2_000 * scale))
+    for (alpha, share), wanted in expected.RECOVERY.items():
+        c = recovery_config(MonitorConfig(alpha=alpha), delta=DELTA)
+        source = rng(f"recovery {alpha} {share}")
+        alarms = sim.first_alarms(c, sim.bernoulli(1 - share * alpha), runs=runs, units=CAP, rng=source)
+        units = np.where(alarms == 0, CAP, alarms)
+        column = f"alpha {alpha:g}, true {share:g} alpha"
+        error = float(units.std()) / math.sqrt(runs)
+        yield delay("recovery", "mean", column, value=float(units.mean()), runs=runs, expected=wanted[0], error=error)
+        p90 = float(np.quantile(units, 0.9))
+        yield delay("recovery", "p90", column, value=p90, runs=runs, expected=wanted[1], share=0.10, error=2 * error)
+    for alpha in (0.05, 0.10):
+        c = recovery_config(MonitorConfig(alpha=alpha), delta=DELTA)
+        alarms = sim.first_alarms(c, sim.bernoulli(1 - alpha), runs=runs, units=5_000, rng=rng(f"false recovery {alpha}"))
+        count = int((alarms > 0).sum())
+        column = f"alpha {alpha:g}, true 1 alpha: accepted by 5,000"
+        yield false_alarms("recovery", "false acceptance", column, alarms=count, runs=runs, delta=DELTA, expected=0.03)
+
+
+def change(scale: float) -> Iterator[Check]:
+    """How far the located change is from the true one, and how often the likely window holds it."""
+    runs, nu = max(100, int(600 * scale)), 2_000
+    for (alpha, factor), wanted in expected.CHANGE.items():
+        c, _ = config("spending", alpha)
+        source = rng(f"change {alpha} {factor}")
+        losses = np.empty((nu + CAP, runs))
+        losses[:nu] = source.random((nu, runs)) < 0.5 * alpha
+        losses[nu:] = source.random((CAP, runs)) < factor * alpha
+        alarms = _replayed(c, losses)
+        far, held = [], 0
+        for run in np.flatnonzero(alarms > nu):
+            window = change_window(of_losses(losses[: alarms[run], run].tolist(), 40_000))
+            assert window is not None
+            far.append(abs(window.best - (nu + 1)))
+            held += window.first <= nu + 1 <= window.last
+        column = f"alpha {alpha:g}, {factor:g}x"
+        for row, q, want in (("median distance", 0.5, wanted[0]), ("p90", 0.9, wanted[1])):
+            value = float(np.quantile(far, q))
+            # Distances have a heavy tail; 15 % and three units for a median of a few.
+            yield delay("change", row, column, value=value, runs=len(far), expected=want, share=0.15, error=1.0 if q == 0.5 else want / 10)
+        yield Check(
+            table="change", row="window holds it", column=column, value=held / len(far), expected=0.9, tolerance=0.06, runs=len(far)
+        )
+
+
+def _replayed(c: MonitorConfig, losses: sim.Floats) -> sim.Ints:
+    """First alarms of recorded losses, units by runs; 0: none."""
+    state, alarms = Runs(c, losses.shape[1]), np.zeros(losses.shape[1], dtype=np.int64)
+    for t, x in enumerate(losses, start=1):
+        alarms[(state.fold(x) >= c.level) & (alarms == 0)] = t
+        if t % 200 == 0 and (alarms > 0).all():
+            break
+    return alarms
+
+
+def clusters(scale: float) -> Iterator[Check]:
+    """What happens where turns of one run are folded as if they were independent."""
+    runs, alpha, turns, trajectories = max(100, int(2_000 * scale)), 0.10, 10, 500
+    for i, icc in enumerate((0.0, 0.05, 0.1, 0.2, 0.4)):
+        source = rng(f"clusters {icc}")
+        risk: sim.Floats | float = alpha
+        monitors = {
+            f"{unit}, {m}": Runs(MonitorConfig(alpha=alpha, method=m), runs)
+            for unit in ("turns", "trajectories")
+            for m in ("grid7", "spending")
+        }
+        alarmed = {name: np.zeros(runs, dtype=bool) for name in monitors}
+        for _ in range(trajectories):
+            if icc:
+                risk = source.beta(alpha * (1 - icc) / icc, (1 - alpha) * (1 - icc) / icc, runs)
+            losses = (source.random((turns, runs)) < risk).astype(float)
+            for name, state in monitors.items():
+                for x in losses if name.startswith("turns") else [losses.mean(axis=0)]:
+                    alarmed[name] |= state.fold(x) >= 1 / DELTA
+        for name, seen in alarmed.items():
+            limit = DELTA if name.startswith("trajectories") or not icc else None
+            want = expected.CLUSTERS[name][i]
+            yield false_alarms("clusters", name, f"ICC {icc:g}", alarms=int(seen.sum()), runs=runs, delta=limit, expected=want)
+
+
+#: Shares of the capital staked on the first unit: the points of the frontier.
+OPENINGS = (0.5, 0.75, 0.9, 0.97)
+
+
+def frontier(scale: float) -> Iterator[Check]:
+    """Mean delays of designs between early and late, for the frontier; the other methods' are those of `delays`."""
+    candidates: dict[str, Design] = {"spending": DESIGNS["spending"]}
+    for name in ("spending", "patient"):
+        for share in OPENINGS:
+            made = replace(DESIGNS[name], schedule=replace(DESIGNS[name].schedule, opening=share))
+            if made not in candidates.values():
+                candidates[f"{name}, opening {share:g}" if made != DESIGNS[name] else name] = made
+    for name, design in candidates.items():
+        for alpha in ALPHAS:
+            c = MonitorConfig(alpha=alpha, method=name, bets=design)
+            for nu in (*NUS, 50_000):
+                runs = max(100, int((400 if nu == 50_000 else 1_500) * scale))
+                source = rng(f"delay {alpha} {nu}")
+                found = sim.delays(c, sim.bernoulli(0.5 * alpha), [sim.bernoulli(f * alpha) for f in FACTORS], nu=nu, runs=runs, rng=source)
+                for factor, one in zip(FACTORS, found, strict=True):
+                    yield _mean("frontier", name, f"alpha {alpha:g}, nu {nu:,}, {factor:g}x", one, None)
+
+
+def bound(alpha: float, factor: float) -> float:
+    """Least mean delay at a false-alarm chance of delta: ln(1/delta)/KL."""
+    return math.log(1 / DELTA) / divergence(factor * alpha, alpha)
+
+
+SECTIONS: dict[str, Section] = {
+    "pfa": pfa,
+    "delays": delays,
+    "other": other,
+    "power": power,
+    "streams": streams,
+    "recovery": recovery,
+    "change": change,
+    "clusters": clusters,
+    "frontier": frontier,
+}
