@@ -56,9 +56,13 @@ def empirical_bernstein(sample: Sample, delta: float, *, constant: float = 2.0) 
     sample = sample.on_unit_interval()
     if sample.n <= 1:
         return 1.0
-    x = sample.array()
+    if sample.values is None:
+        spread = sample.k * (sample.n - sample.k) / sample.n
+    else:
+        x = sample.array()
+        spread = float(np.sort((x - x.mean()) ** 2).sum())
     log_term = math.log(constant / delta)
-    variance = float(np.sort((x - x.mean()) ** 2).sum()) / (sample.n - 1)
+    variance = spread / (sample.n - 1)
     return min(1.0, sample.rate + math.sqrt(2 * variance * log_term / sample.n) + 7 * log_term / (3 * (sample.n - 1)))
 
 

@@ -18,6 +18,8 @@ from winnow.assurance.special import binomial_tail
 
 #: Units beyond which no certificate is planned; half a million graded runs is nobody's calibration.
 MOST_UNITS: Final = 500_000
+#: Units of the least mean delay up to which a shift is simulated: half a minute's work. Ten years of forty units a day are 146,000.
+LONGEST_DELAY: Final = 10_000
 #: Power at which a promise counts as kept: nine times in ten.
 POWER: Final = 0.9
 
@@ -163,12 +165,15 @@ def simulated(
     as the cap (left out: 40 times the least possible mean delay).
 
     Raises:
-        InvalidSample: the risks are not healthy < alpha < factor·alpha < 1.
+        InvalidSample: the risks are not healthy < alpha < factor·alpha < 1, or the shift is too small to be simulated.
     """
     shifted = factor * config.alpha
     if not 0 <= healthy <= config.alpha < shifted < 1:
         raise InvalidSample(f"the healthy risk must be at most alpha = {config.alpha:g}, and {factor:g} times alpha above it and below 1")
-    cap = cap or math.ceil(40 * least_delay(config.alpha, factor, delta=1 / config.level)) + 10
+    least = least_delay(config.alpha, factor, delta=1 / config.level)
+    if least > LONGEST_DELAY:
+        raise InvalidSample(f"no monitor sees such a shift in fewer than {least:.0f} units on average; plan for a larger one")
+    cap = cap or math.ceil(40 * least) + 10
     [found] = simulation.delays(
         config, simulation.bernoulli(healthy), [simulation.bernoulli(shifted)], nu=nu, runs=count("runs", runs), rng=rng, cap=cap
     )

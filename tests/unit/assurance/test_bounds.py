@@ -171,6 +171,9 @@ def test_edges():
     assert bounds.exact_lower(0, 50, 0.05) == 0.0
     assert bounds.empirical_bernstein(Sample.graded([0.5]), 0.05) == 1.0
     assert bounds.wilson(0, 0) == (0.0, 1.0)
+    assert bounds.empirical_bernstein(Sample.counts(3, 40), 0.05) == pytest.approx(
+        bounds.empirical_bernstein(Sample.binary([1] * 3 + [0] * 37), 0.05)
+    )
 
 
 def test_a_hundred_thousand_units():

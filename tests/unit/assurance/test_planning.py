@@ -101,6 +101,8 @@ def test_simulation_agrees_with_the_table():
     assert found.early / found.runs <= 0.05
     assert found.undetected == 0
     assert len(found.delays) == found.runs - found.early
+    with pytest.raises(InvalidSample, match="larger one"):
+        planning.simulated(config, healthy=0.05, factor=1.001, nu=10, rng=np.random.default_rng(0))
     with pytest.raises(InvalidSample, match="healthy"):
         planning.simulated(config, healthy=0.2, factor=2.0, nu=10, rng=np.random.default_rng(0))
 
