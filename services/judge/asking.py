@@ -7,14 +7,14 @@ says, as the reference that tells a drift.
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
 from winnow.contracts import ids
 from winnow.contracts.deadline import Deadline
-from winnow.contracts.events import Alert, Evidence, JudgeId, Message, Messages, Scores, Text
+from winnow.contracts.events import Alert, CanaryScore, Evidence, JudgeId, Message, Messages, Scores, Text
 from winnow.contracts.vocabulary import AlertKind, Outcome, Reason
 from winnow.judging.adapters.failures import Failure
 from winnow.judging.adapters.plan import Stage
@@ -93,6 +93,8 @@ class Asking:
             self._telemetry.metrics.count("winnow_judge_requests_total", judge=fallback_for, result="fallback")
         outcome, reason = (Outcome.UNJUDGED, Reason.DEADLINE) if late else (answer.outcome, answer.reason)
         said = _scores(event, answer, outcome=outcome, reason=reason, fallback_for=fallback_for)
+        if calls.canaries:
+            said = said.model_copy(update={"canaries": calls.canaries})
         others = [_scores(event, other, outcome=other.outcome, reason=other.reason) for other in answer.others]
         if (reference := await self._reference(event, answer, judge)) is not None:
             others.append(_scores(event, reference, outcome=reference.outcome, reason=reference.reason))
@@ -117,8 +119,9 @@ class Asking:
             async with self._database.transaction() as tx:
                 await judge_calls.start(tx, [intent])
         began = time.perf_counter()
-        answer = await judge.judge(request, Deadline.after(left, time.monotonic))
+        answer = await judge.judge(_with_canaries(request), Deadline.after(left, time.monotonic))
         took = time.perf_counter() - began
+        answer = calls.without_canaries(request.evidence, answer)
         calls.end(intent, judge.id, answer, self._clock(), took, started=remote)
         self._count(judge, answer, took)
         return answer
@@ -198,6 +201,20 @@ class _Calls:
         self.finished: list[judge_calls.Finished] = []
         self.recorded: list[tuple[judge_calls.Intent, judge_calls.Finished]] = []
         self.failures: list[tuple[JudgeId, str]] = []
+        #: What the last judge that was asked said of the canaries.
+        self.canaries: tuple[CanaryScore, ...] = ()
+
+    def without_canaries(self, evidence: Evidence, answer: JudgeAnswer) -> JudgeAnswer:
+        """`answer` about the boundary's own entries alone; what it says of the canaries is kept here."""
+        planted = {canary.entry.n: canary for canary in evidence.canaries}
+        if not planted:
+            return answer
+        self.canaries = tuple(
+            CanaryScore(kind=planted[score.n].kind, score=score, counts=planted[score.n].counts)
+            for score in answer.scores
+            if score.n in planted
+        )
+        return _about(answer, {entry.n for entry in evidence.entries})
 
     def intent(self, judge: JudgeId, at: datetime) -> judge_calls.Intent:
         """That `judge` is about to be asked."""
@@ -258,6 +275,28 @@ def _finished(
         state_stage=_furthest(calls),
         evidence_truncated=any(call.evidence_truncated for call in calls) if calls else None,
     )
+
+
+def _with_canaries(request: JudgeRequest) -> JudgeRequest:
+    """The request with its canaries among the entries, as if they were some."""
+    evidence = request.evidence
+    if not evidence.canaries:
+        return request
+    entries = (*evidence.entries, *(canary.entry for canary in evidence.canaries))
+    passages = (*evidence.passages, *(passage for canary in evidence.canaries for passage in canary.passages))
+    return replace(request, evidence=evidence.model_copy(update={"entries": entries, "passages": passages}))
+
+
+def _about(answer: JudgeAnswer, numbers: Collection[int]) -> JudgeAnswer:
+    """An answer with the scores of these entries alone, and the outcome that they give."""
+    scores = tuple(score for score in answer.scores if score.n in numbers)
+    others = tuple(_about(other, numbers) for other in answer.others)
+    if answer.outcome is Outcome.UNJUDGED or not any(score.p is not None for score in scores):
+        reason = answer.reason if answer.outcome is Outcome.UNJUDGED else Reason.JUDGE_FAILED
+        return replace(answer, outcome=Outcome.UNJUDGED, reason=reason, scores=(), others=others)
+    partial = any(score.p is None for score in scores)
+    outcome, reason = (Outcome.JUDGED_PARTIAL, Reason.UNSCORED_ENTRIES) if partial else (Outcome.JUDGED, None)
+    return replace(answer, outcome=outcome, reason=reason, scores=scores, others=others)
 
 
 def _sum(values: Sequence[int | None]) -> int | None:

@@ -2,20 +2,22 @@
 
 A batch goes, in one transaction: load what is stored -> read the gate of each fleet (hold, certificate, monitor) -> decide boundary by
 boundary in the order of the run, so that a child finds the roots of its parent -> store decisions and committed bytes -> commit; then
-publish what is *stored* and acknowledge.
+publish what is *stored*, with what became of canaries, and acknowledge.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from services.pruner import canaries
 from winnow.compaction.carry import Support, roots
 from winnow.compaction.decide import DEFAULT_TAU, Fate, Judged, fates, without
+from winnow.contracts.envelope import encode
 from winnow.contracts.events import Committed, Entry, EntryDecision, Score, Scores, Text, sha256
-from winnow.contracts.topics import COMMITTED, SCORES, Topic
+from winnow.contracts.topics import COMMITTED, OBSERVATION, SCORES, Topic
 from winnow.contracts.vocabulary import Decision, Mode, Outcome, Reason, RootSource, Rules, Verdict, mildest
-from winnow.messaging.records import Dead, Handled, Received
+from winnow.messaging.records import Dead, Handled, Outgoing, Received
 from winnow.storage import boundaries, entries, fleets, originals, stages
 from winnow.storage.boundaries import Boundary, ParentLookup
 from winnow.storage.database import Database, Transaction
@@ -93,10 +95,16 @@ class PrunerHandler:
                 lost = [key for r in new if (key := Key(r.event.fleet, r.event.boundary_id)) not in done]
                 if lost:  # another worker was first; its answer is the one that stands
                     stored |= await stages.load_outputs(tx, lost, Stage.COMMITTED)
+            points = await self._points.get(
+                tx, {_stamped(known[Key(r.event.fleet, r.event.boundary_id)]) for r in valid if r.event.canaries}
+            )
         self._count(fresh, known)
-        outgoing = [
-            outgoing_of(COMMITTED, stored[key], r.context) for r in valid if (key := Key(r.event.fleet, r.event.boundary_id)) in stored
-        ]
+        outgoing: list[Outgoing] = []
+        for received in valid:
+            key = Key(received.event.fleet, received.event.boundary_id)
+            if key in stored:
+                outgoing.append(outgoing_of(COMMITTED, stored[key], received.context))
+                outgoing.extend(_observed(received, points.get(_stamped(known[key])), stored[key].created_at))
         return Handled(outgoing=outgoing, dead=dead)
 
     def _valid(self, received: Received[Scores], known: Mapping[Key, Boundary], dead: list[Dead]) -> bool:
@@ -183,6 +191,16 @@ class _Decided:
     event: Committed
     committed: bytes
     written: _Written
+
+
+def _observed(received: Received[Scores], point: fleets.OperatingPoint | None, at: datetime) -> Iterator[Outgoing]:
+    """What became of the boundary's canaries: the same observations at every redelivery."""
+    if point is None or not received.event.canaries:
+        return
+    for observation in canaries.observations(received.event, tau=point.point.tau, at=at):
+        body = encode(OBSERVATION, observation)
+        event_id = str(observation.event_id)
+        yield Outgoing(topic=OBSERVATION, key=observation.key, body=body, event_id=event_id, time=at, context=received.context)
 
 
 def _stamped(boundary: Boundary) -> int:

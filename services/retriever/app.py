@@ -30,7 +30,7 @@ def build(
 
     def wire(db: Database, bus: Bus) -> Sequence[Loop]:
         """Subscribe, and sweep."""
-        bus.subscribe(RetrieverHandler(db, default_point=point, clock=utc_now))
+        bus.subscribe(RetrieverHandler(db, default_point=point, clock=utc_now, canary_share=own.canary_share))
         sweeper = Sweeper(
             StuckBoundaries(db, utc_now),
             bus.publisher,

@@ -5,7 +5,7 @@ is *stored* -> acknowledge. The first stored answer wins; a redelivery publishes
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -13,15 +13,17 @@ from functools import partial
 from pydantic import ValidationError
 
 from services.retriever import rejections
+from services.retriever.planting import Planter
 from services.retriever.rejections import Refused
 from winnow.compaction.analysis import FEATURES_VERSION
 from winnow.compaction.boundary import Examined, examine
 from winnow.compaction.parse import PARSER_VERSION
 from winnow.contracts import limits
 from winnow.contracts.errors import Gone, HashMismatch, NotFound, TooLarge
-from winnow.contracts.events import Candidate, ClaimCheck, Evidence, Messages, Text, sha256
+from winnow.contracts.events import Canary, Candidate, ClaimCheck, Evidence, Messages, Text, sha256
 from winnow.contracts.topics import CANDIDATE, EVIDENCE, Topic
 from winnow.contracts.vocabulary import Reason
+from winnow.judging.canaries import Ground
 from winnow.messaging.records import Handled, Outgoing, Received
 from winnow.storage import boundaries, fleets, originals, stages
 from winnow.storage.boundaries import Boundary, NewBoundary, Status
@@ -64,11 +66,17 @@ class RetrieverHandler:
     topic: Topic = CANDIDATE
     model = Candidate
 
-    def __init__(self, database: Database, *, default_point: fleets.Point, clock: Callable[[], datetime]) -> None:
-        """`default_point` is the first operating point of a fleet that is seen for the first time."""
+    def __init__(
+        self, database: Database, *, default_point: fleets.Point, clock: Callable[[], datetime], canary_share: float = 0.0
+    ) -> None:
+        """`default_point` is the first operating point of a fleet that is seen for the first time.
+
+        `canary_share`: share of boundaries whose judge is also asked about entries with known answers.
+        """
         self._database = database
         self._default_point = default_point
         self._clock = clock
+        self._planter = Planter(database, canary_share)
 
     def identity(self, event: Candidate) -> Hashable:
         """Equal events are one; the same id with other content is looked at as the conflict that it is."""
@@ -97,8 +105,11 @@ class RetrieverHandler:
                 examined[work.key, work.request_sha256] = await self._examine(work)
             except TooLarge as exc:
                 refused.append(work.refused(Reason.TOO_LARGE, str(exc)))
+        planted = await self._planter.plant(
+            {w.key: _ground(w, examined[w.key, w.request_sha256]) for w in new if (w.key, w.request_sha256) in examined}
+        )
         try:
-            stored, fresh = await self._store([w for w in new if (w.key, w.request_sha256) in examined], examined)
+            stored, fresh = await self._store([w for w in new if (w.key, w.request_sha256) in examined], examined, planted)
         except TooLarge as exc:  # of its evidence: no limit of the candidate rules that out
             if len(batch) > 1:
                 raise  # whose it was shows when they come one by one
@@ -183,7 +194,7 @@ class RetrieverHandler:
         return found
 
     async def _store(
-        self, works: Sequence[_Work], examined: dict[tuple[Key, str], Examined]
+        self, works: Sequence[_Work], examined: dict[tuple[Key, str], Examined], planted: Mapping[Key, tuple[Canary, ...]]
     ) -> tuple[dict[Key, str], dict[Key, stages.StoredOutput]]:
         """One transaction with all that is new. Return the request hash that each boundary now stands for, and what this call stored."""
         if not works:
@@ -215,6 +226,8 @@ class RetrieverHandler:
                 own = {kind: have.get(kind) or originals.new_handle() for kind in _kinds(work)}
                 handles.extend(_handles(work, {k: h for k, h in own.items() if k not in have}))
                 event = _evidence(work, examined[work.key, work.request_sha256], found.boundary, current[work.key.fleet], own)
+                if own_canaries := planted.get(work.key):
+                    event = event.model_copy(update={"canaries": own_canaries})
                 output, overflow = output_of(EVIDENCE, event, traceparent=work.received.envelope.traceparent)
                 if overflow is not None:
                     await originals.put(tx, [overflow.content])
@@ -282,6 +295,20 @@ def _handles(work: _Work, names: dict[Kind, str]) -> list[NewHandle]:
         NewHandle(handle=handle, fleet=event.fleet, sha256=hashes[kind], kind=kind, boundary_id=event.boundary_id)
         for kind, handle in names.items()
     ]
+
+
+def _ground(work: _Work, found: Examined) -> Ground:
+    """The boundary that canaries may be planted in."""
+    event = work.received.event
+    return Ground(
+        run=event.run,
+        task=event.task,
+        previous=event.previous_summary,
+        history=work.messages.history,
+        retained=work.messages.retained,
+        rules=event.rules,
+        examined=found,
+    )
 
 
 def _evidence(work: _Work, found: Examined, boundary: Boundary, fleet: fleets.Fleet, own: dict[Kind, str]) -> Evidence:

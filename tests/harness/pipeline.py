@@ -64,12 +64,13 @@ class Stages:
     judge: Judge = field(default_factory=ScriptedJudge)
     point: Point = DEFAULT_POINT
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    canary_share: float = 0.0
     dead: list[Dead] = field(default_factory=list)
     _offsets: Any = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
         self.telemetry = telemetry = Telemetry.plain("test")
-        self.retriever = RetrieverHandler(self.database, default_point=self.point, clock=self.now)
+        self.retriever = RetrieverHandler(self.database, default_point=self.point, clock=self.now, canary_share=self.canary_share)
         self.with_judges({"local": self.judge, self.judge.id.name: self.judge})
         self.pruner = PrunerHandler(self.database, clock=self.now, monitor_stale_after=timedelta(seconds=60), telemetry=telemetry)
 

@@ -16,6 +16,11 @@ def event_id(fleet: str, boundary: UUID, event_type: str) -> UUID:
     return uuid5(NAMESPACE, "\x1f".join(("event", fleet, str(boundary), event_type)))
 
 
+def canary_id(fleet: str, stream: str, run: str) -> UUID:
+    """UUIDv5 of a run's observation on a stream of canaries: the first boundary that counts gives it, later ones say nothing new."""
+    return uuid5(NAMESPACE, f"canary\x1f{fleet}\x1f{stream}\x1f{run}")
+
+
 def alert_id(fleet: str, *what: object) -> UUID:
     """UUIDv5 of an alert: what is told again of the same thing is the same alert."""
     return uuid5(NAMESPACE, "\x1f".join(("alert", fleet, *map(str, what))))

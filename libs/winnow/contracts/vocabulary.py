@@ -246,3 +246,16 @@ class LabelFree(StrEnum):
     FALLBACK = "fallback"  # another judge than the one that should have answered did, or the runtime went past Winnow
     CANARY_KEPT = "canary-kept"  # an entry that is certainly unsupported was kept
     CANARY_DROPPED = "canary-dropped"  # an entry that is certainly supported was dropped
+
+
+class CanaryKind(StrEnum):
+    """What an entry with a known answer, which a judge is asked about beside the real ones, was made of."""
+
+    DONOR = "donor"  # an entry of another run of the fleet, of whose values none occurs here: certainly without a source
+    OUTPUT = "output"  # a key with its value, word for word from an output: certainly with one
+    PREVIOUS = "previous"  # an entry of the previous summary, word for word: certainly with one
+
+    @property
+    def supported(self) -> bool:
+        """The answer that is certain."""
+        return self is not CanaryKind.DONOR

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from winnow.contracts.events.base import BoundaryRef, Model, Moment, Name, Sha256, Text
-from winnow.contracts.vocabulary import FindingKind, Mode, Origin, ProvenanceClass, Reason, Rules, SectionClass
+from winnow.contracts.vocabulary import CanaryKind, FindingKind, Mode, Origin, ProvenanceClass, Reason, Rules, SectionClass
 
 
 class Passage(Model):
@@ -76,6 +76,17 @@ class Entry(Model):
     )
 
 
+class Canary(Model):
+    """An entry with a known answer: judged like all others, never rendered, never stored as an entry of the boundary."""
+
+    kind: CanaryKind = Field(description="What it was made of, which says its certain answer.")
+    entry: Entry = Field(description="The entry, numbered after the boundary's own.")
+    passages: tuple[Passage, ...] = Field(
+        default=(), description="Evidence of it that the pool does not hold, numbered after the pool's own."
+    )
+    counts: bool = Field(description="The recorded coin: its outcome may become the run's observation.")
+
+
 class Evidence(BoundaryRef):
     """What the judge needs of a boundary."""
 
@@ -95,6 +106,7 @@ class Evidence(BoundaryRef):
         default=None, description="What the user asked of the compressor; its first 4,000 characters. Context for the judge."
     )
     compressor: Name | None = Field(default=None, description="The compressor model, as the host names it.")
+    canaries: tuple[Canary, ...] = Field(default=(), max_length=2, description="Entries with known answers, at most two.")
     passages: tuple[Passage, ...] = Field(default=(), description="Pooled evidence, in order of the span.")
     entries: tuple[Entry, ...] = Field(default=(), description="All entries of the candidate.")
     parser_version: Name = Field(description="Version of the parser that made the entries.")

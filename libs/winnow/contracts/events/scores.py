@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from winnow.contracts.events.base import BoundaryRef, JudgeId, Model, Name
-from winnow.contracts.vocabulary import FindingKind, Outcome, ProvenanceClass, Reason, Verdict
+from winnow.contracts.vocabulary import CanaryKind, FindingKind, Outcome, ProvenanceClass, Reason, Verdict
 
 
 class Score(Model):
@@ -21,6 +21,14 @@ class Score(Model):
     passages: tuple[int, ...] = Field(default=(), description="Pool numbers of the passages that the explanation rests on.")
 
 
+class CanaryScore(Model):
+    """What the judge says of an entry with a known answer."""
+
+    kind: CanaryKind = Field(description="What it was made of, which says its certain answer.")
+    score: Score = Field(description="The judge's word.")
+    counts: bool = Field(description="The recorded coin: its outcome may become the run's observation.")
+
+
 class Scores(BoundaryRef):
     """The judge's answer for a boundary."""
 
@@ -29,3 +37,4 @@ class Scores(BoundaryRef):
     reason: Reason | None = Field(default=None, description="Why the outcome is not plainly judged.")
     fallback_for: Name | None = Field(default=None, description="The judge that should have answered and did not.")
     scores: tuple[Score, ...] = Field(default=(), description="One for each entry; empty where there was nothing to judge.")
+    canaries: tuple[CanaryScore, ...] = Field(default=(), description="Entries with known answers that were judged beside them.")
