@@ -9,10 +9,11 @@ from tests.unit.judging.evidence import entry, evidence, of
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.events import JudgeId
 from winnow.contracts.vocabulary import Outcome, Reason, Verdict
+from winnow.judging.formula import FormulaJudge
 from winnow.judging.local import LocalJudge
 from winnow.judging.port import Capabilities, Judge, JudgeRequest
 
-JUDGES: list[Judge] = [LocalJudge()]
+JUDGES: list[Judge] = [LocalJudge(), FormulaJudge()]
 
 
 @pytest.fixture(params=JUDGES, ids=[judge.id.name for judge in JUDGES])
@@ -75,7 +76,7 @@ def test_unusable_entries_are_unscored_not_raised():
     assert (answer.outcome, answer.reason, answer.scores) == (Outcome.UNJUDGED, Reason.JUDGE_FAILED, ())
 
 
-def test_local_judge_claims_no_refutation():
-    """The first local judge does not claim what it cannot do: a wrong value of a right source passes it."""
+def test_local_judge_says_what_it_is():
+    """The local judge is local and deterministic, and what the span says against an entry caps its score."""
     capabilities = LocalJudge().capabilities
-    assert (capabilities.remote, capabilities.deterministic, capabilities.refutes) == (False, True, False)
+    assert (capabilities.remote, capabilities.deterministic, capabilities.refutes) == (False, True, True)

@@ -20,6 +20,7 @@ from winnow.cli import (
     fleet,
     hosts,
     judge,
+    judge_train,
     keys,
     monitor,
     parse,
@@ -48,7 +49,7 @@ HELP = """Winnow prunes the summary, not the history.
 
 At every compaction boundary it checks each entry of the summary for a source, removes those that have none, and keeps the originals.
 
-Offline:  hosts, parse, judge, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
+Offline:  hosts, parse, judge, judge-train, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
 A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs.
 For operators, on the database:  report, rejudge, certificates, fleet, release, streams, alerts, keys, readers,
 dead-letters, erase, retention, db, topics.
@@ -77,6 +78,7 @@ def build() -> typer.Typer:
     app.command("show")(show.show)
     app.command("runs")(runs.runs)
     app.command("judge")(judge.judge)
+    app.command("judge-train")(judge_train.judge_train)
     app.command("parse")(parse.parse)
     app.command("monitor")(monitor.monitor)
     app.command("certify")(certify.certify)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from winnow.compaction import text as texts
 from winnow.compaction.claims.findings import Found, find
 from winnow.compaction.corpus import Corpus, read, streams, units_of
-from winnow.compaction.features import FEATURES_VERSION, row, token_features, value_features
+from winnow.compaction.features import FEATURES_VERSION, row, stored, token_features, value_features
 from winnow.compaction.lookup import Lookup
 from winnow.compaction.passages import chunks
 from winnow.compaction.postings import Queries
@@ -74,10 +74,11 @@ def analyse(
     keys = {} if previous is None else {entry.n: entry.key for entry in previous.entries}
     entries: list[Entry] = []
     origins: dict[str, ValueOrigin] = {}  # by the value as written: many entries name the same
-    columns = zip(parsed.entries, styles, values, token.carry, cited, token.rows, against.findings, strict=True)
-    for entry, style, of_entry, carry, evidence, of_tokens, findings in columns:
-        valued = value_features(of_entry, lookup.places)
-        features = row(of_tokens, valued.features, style)
+    rows = zip(token.rows, token.aligned, strict=True)
+    columns = zip(parsed.entries, entry_texts, styles, values, token.carry, cited, rows, against.findings, strict=True)
+    for entry, text, style, of_entry, carry, evidence, (of_tokens, aligned), findings in columns:
+        valued = value_features(of_entry, lookup)
+        features = row(of_tokens, aligned, valued.features, style, introduces=text.rstrip().endswith(":"))
         sources = supports(features, valued, carry, user_is_source=from_users)
         for value in of_entry:
             if value.shown not in origins:
@@ -102,7 +103,7 @@ def analyse(
                 previous_similarity=min(1.0, max(carry.coverage, carry.ratio)),
                 sources=sources,
                 findings=findings,
-                features=features,
+                features=stored(features),
             )
         )
     return Analysis(

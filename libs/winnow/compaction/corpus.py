@@ -32,8 +32,8 @@ class Unit:
 class Pieces:
     """All texts as values are matched, joined so that no value spans two of them.
 
-    They stand by role, in the order TASK, USER, AGENT, PREVIOUS, SOURCE; passages of one output follow each other without a gap, so that
-    a value that a cut parts is still found.
+    They stand by role, in the order TASK, USER, AGENT, PREVIOUS, SOURCE. P is cut like an output, and pieces of P or of one output follow
+    each other without a gap, so that a value that a cut parts is still found.
     """
 
     joined: str = ""
@@ -43,6 +43,8 @@ class Pieces:
     order: list[int] = field(default_factory=list)  # place in the order of first mention
     #: Where to search on behind a hit: the next unit or passage; of the other roles the first mention is enough.
     onward: list[int] = field(default_factory=list)
+    #: Pieces of P, which come first.
+    of_task: int = 0
     #: Piece number of the first unit and of the first passage, and where the passages begin.
     first_unit: int = 0
     first_passage: int = 0
@@ -64,6 +66,7 @@ class Corpus:
     pieces: Pieces
     stream: texts.Stream
     role: list[Role]  # of each text
+    order: list[int]  # of each text: P, then the messages by position (for a unit its number)
     whole: list[int]  # which whole text (output, unit, message) each belongs to: pairs of tokens do not reach beyond it
 
 
@@ -95,7 +98,7 @@ def read(task: str, units: list[Unit], messages: Sequence[Message], rules: Rules
     for position, message in enumerate(messages):
         role = role_of(message, rules)
         if role is not Role.SOURCE and message.text:
-            spoken.append((role, position, message.text))
+            spoken.append((role, position, texts.unescaped(message.text) if role is Role.AGENT else message.text))
     spoken.sort(key=lambda said: said[0])  # stable: within a role the order stays
     normal = [texts.normalise(by_message[span.message][span.start : span.end]) for span in passages]
     normal += [unit.text for unit in units]
@@ -114,24 +117,29 @@ def read(task: str, units: list[Unit], messages: Sequence[Message], rules: Rules
         pieces=_joined(lower, passages, len(units), spoken),
         stream=texts.stream(normal).with_text(first_spoken, of_task.tokens),
         role=[Role.SOURCE] * len(passages) + [Role.PREVIOUS] * len(units) + [role for role, _, _ in spoken],
+        order=[span.message for span in passages] + list(range(len(units))) + [order for _, order, _ in spoken],
         whole=[span.message for span in passages] + list(rest),
     )
 
 
 def _joined(lower: list[str], passages: list[Span], units: int, spoken: list[tuple[Role, int, str]]) -> Pieces:
-    """Join all texts (in the order of `Corpus`) with NUL between them, except between passages of one output."""
+    """Join all texts (in the order of `Corpus`) with NUL between them, except between pieces of P or of one output."""
     first_spoken = len(passages) + units
+    task = lower[first_spoken]
+    windows = [task[start:end] for start, end in cuts(task, PASSAGE_CHARS)] or [""]
+    said = len(windows) + len(spoken) - 1
     pieces = Pieces(
-        role=[role for role, _, _ in spoken] + [Role.PREVIOUS] * units + [Role.SOURCE] * len(passages),
-        order=[order for _, order, _ in spoken] + list(range(units)) + [span.message for span in passages],
-        first_unit=len(spoken),
-        first_passage=len(spoken) + units,
+        role=[Role.TASK] * len(windows) + [role for role, _, _ in spoken[1:]] + [Role.PREVIOUS] * units + [Role.SOURCE] * len(passages),
+        order=[TASK_ORDER] * len(windows) + [o for _, o, _ in spoken[1:]] + list(range(units)) + [span.message for span in passages],
+        of_task=len(windows),
+        first_unit=said,
+        first_passage=said + units,
     )
     parts: list[str] = []
     at = 0
-    for number, text in enumerate(lower[first_spoken:] + lower[len(passages) : first_spoken] + lower[: len(passages)]):
-        follows = number > pieces.first_passage and pieces.order[number - 1] == pieces.order[number]
-        if number and not follows:
+    for number, text in enumerate(windows + lower[first_spoken + 1 :] + lower[len(passages) : first_spoken] + lower[: len(passages)]):
+        cut = number < pieces.of_task or number > pieces.first_passage
+        if number and not (cut and pieces.order[number - 1] == pieces.order[number]):
             parts.append("\0")
             at += 1
         parts.append(text)
@@ -156,6 +164,8 @@ class Streams:
     ids: Ints  # without the tokens of no entry
     text: Ints
     said: Bools  # [role, token id]: the role says the token
+    first: Ints  # [token id]: the role that says it first, in the order P, then the messages (M aside); -1 where nobody does
+    texts: Ints  # [token id]: number of texts that hold it, of all roles
     pairs: Ints  # distinct adjacent token pairs of the entries, as first · (vocabulary + 1) + second
     paired: Bools  # [role, pair]: the role says the pair, at distance 1 or 2
 
@@ -171,6 +181,7 @@ def streams(corpus: Corpus, queries: Queries) -> Streams:
     known, text_of = ids[place], text[place]
     role = np.array(corpus.role, np.int64)[text_of]
     said[role, known] = True
+    first, held = _first(known, role, np.array(corpus.order, np.int64)[text_of], base), _texts(known, text_of, base)
     pairs = np.array(sorted(set(entry_pairs(queries)[1].tolist())), np.int64)  # np.unique is three times as slow on hundreds
     paired = np.zeros((len(Role), len(pairs)), np.bool_)
     if len(pairs) and len(place):
@@ -186,7 +197,26 @@ def streams(corpus: Corpus, queries: Queries) -> Streams:
         at = np.minimum(pairs.searchsorted(codes), len(pairs) - 1)
         hit = pairs[at] == codes
         paired[role[left[hit]], at[hit]] = True
-    return Streams(known, text_of, said, pairs, paired)
+    return Streams(known, text_of, said, first, held, pairs, paired)
+
+
+def _first(known: Ints, role: Ints, order: Ints, base: int) -> Ints:
+    """The role that says each token first, M aside."""
+    never = np.iinfo(np.int64).max
+    earliest = np.full(base, never)
+    span = role != Role.PREVIOUS
+    # Of one message there is one role, so that the order decides; P and no message has the order -1.
+    np.minimum.at(earliest, known[span], (order[span] - TASK_ORDER) * len(Role) + role[span])
+    return np.where(earliest == never, -1, earliest % len(Role))
+
+
+def _texts(known: Ints, text_of: Ints, base: int) -> Ints:
+    """Number of texts that hold each token."""
+    codes = text_of * base + known
+    codes.sort()
+    new = np.ones(len(codes), np.bool_)
+    new[1:] = codes[1:] != codes[:-1]
+    return np.bincount(codes[new] % base, minlength=base)
 
 
 def entry_pairs(queries: Queries) -> tuple[Ints, Ints]:

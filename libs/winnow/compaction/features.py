@@ -1,26 +1,29 @@
 """The features of entries: what the whole span says of each, as finite numbers. Their meaning is fixed by `FEATURES_VERSION`."""
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from winnow.compaction import text as texts
+from winnow.compaction.alignment import Aligned, align
 from winnow.compaction.corpus import Corpus, Streams, entry_pairs
-from winnow.compaction.lookup import Place
+from winnow.compaction.fields import agreeing
+from winnow.compaction.lookup import Lookup, Place
 from winnow.compaction.postings import Floats, Ints, Postings, Queries, tally
 from winnow.compaction.retrieval import Hit, Index, top
 from winnow.compaction.roles import Role
 from winnow.compaction.similarity import bounds, ratio
 from winnow.compaction.style import Style
-from winnow.compaction.values import Value
+from winnow.compaction.values import Value, scaled_number, sums
 
 #: Version of the features and of the text processing below them. Scores and calibrations are bound to it.
-FEATURES_VERSION: Final = f"1.{texts.TEXT_VERSION}"
+FEATURES_VERSION: Final = f"2.{texts.TEXT_VERSION}"
 
 #: Units of M whose characters are compared with an entry: the two that cover most of its tokens.
 CARRY_CANDIDATES: Final = 2
@@ -28,19 +31,36 @@ CARRY_CANDIDATES: Final = 2
 CARRY_FLOOR: Final = 0.85
 #: Share of an entry's mass that a unit must cover before characters are compared. On dev no pair above the floor has less.
 CARRY_COVERAGE: Final = 0.5
+#: Units of M that an entry is aligned with: those that cover most of its tokens.
+ALIGNED_UNITS: Final = 4
 #: Up to so many numbers are counted in a loop; a Counter costs more to set up and less a number.
 _COUNTED: Final = 40
-#: Counts of values are capped here.
-_COUNT_CAP: Final = 4
+#: Counts of values are capped here: more of them say no more.
+_NEAR_CAP: Final = 5
+_FIELDS_CAP: Final = 3
+_TOLD_CAP: Final = 3
+#: Neighbouring values of an entry that are looked at as pairs.
+_PAIRS: Final = 10
+#: Shortest value that is an identifier by holding letters and digits.
+_IDENTIFIER_CHARS: Final = 4
+#: Decimals of a stored feature. Whoever computes with features computes with the stored ones.
+DECIMALS: Final = 6
 
 _TOKEN_NAMES: Final = (
-    "cov_env", "cov_prev", "cov_task", "cov_user", "cov_act", "bg_prev", "bg_user", "bg_non", "cov_pass", "novel_pass", "env_only",
-    "bm25_max", "cov_unit", "carry",
+    "cov_task", "cov_user", "cov_act", "fm_agent", "fm_user", "env_mass", "bg_prev", "bg_user", "bg_task", "novel_pass", "env_only",
+    "carry", "fields",
 )  # fmt: skip
-_VALUE_NAMES: Final = ("val2_env", "val2_orph", "val_cooc", "val_env", "val_any_env", "val_user", "num_orphan")
-_STYLE_NAMES: Final = ("obs", "imper", "modal", "len")
-#: Names of the features, in the order of a row.
-NAMES: Final = (*_TOKEN_NAMES, *_VALUE_NAMES, *_STYLE_NAMES)
+_ALIGNED_NAMES: Final = ("prev_stretch", "prev_strict", "prev_share", "prev_dice", "prev_covered")
+_VALUE_NAMES: Final = (
+    "val2_env", "val2_orph", "val_cooc", "val_user", "val_near", "val_first", "val_unit", "rec_id", "rec_told", "told_pairs", "derived",
+)  # fmt: skip
+_STYLE_NAMES: Final = ("obs", "imper", "modal", "lead")
+#: Names of all features, in the order of a row.
+NAMES: Final = (*_TOKEN_NAMES, *_ALIGNED_NAMES, *_VALUE_NAMES, *_STYLE_NAMES)
+#: Those that provenance alone needs; they are not stored.
+_PASSING: Final = frozenset({"cov_task", "cov_user", "cov_act", "bg_user", "val_user"})
+#: Names of the features that are stored with an entry: those of the model and those of the formula.
+STORED: Final = tuple(name for name in NAMES if name not in _PASSING)
 
 
 class Carry(NamedTuple):
@@ -61,25 +81,35 @@ class Token:
     rows: list[tuple[float, ...]]  # by `_TOKEN_NAMES`
     hits: list[list[Hit]]
     carry: list[Carry]
+    aligned: list[Aligned]
     capped: bool  # some tokens were left out, because entries and span together are too many
 
 
 def token_features(corpus: Corpus, streams: Streams, queries: Queries, entry_texts: Sequence[str]) -> Token:
-    """Coverage, task subtraction, pairs, retrieval and carry-over of all entries."""
+    """Task subtraction, first mention, pairs, retrieval, fields and what M holds, of all entries."""
     passages, units, count = len(corpus.passages), len(corpus.units), queries.count
     held = int(streams.text.searchsorted(passages + units))
     postings = Postings.of(streams.ids[:held], streams.text[:held], passages + units, len(queries.vocabulary))
     df = postings.frequency_within(passages)
     idf = np.log1p((passages - df + 0.5) / (df + 0.5))
-    task, user, agent, previous, source = streams.said
+    # Over all texts: a word that everyone uses says little, also where no passage holds it.
+    number = len(corpus.role)
+    spread = np.log1p((number - streams.texts + 0.5) / (streams.texts + 0.5))
+    task, user, agent, _, _ = streams.said
     novel = ~(task | user)
     every = np.ones_like(novel)
-    masses = queries.sums(idf * np.array([every, source, previous, ~novel, user, agent]))
+    first = streams.first
+    masses = queries.sums(
+        np.concatenate(
+            (idf * np.array([every, ~novel, user, agent, first == Role.AGENT, first == Role.USER]), spread[None] * (first == Role.SOURCE))
+        )
+    )
     total = masses[0]
     total[total == 0.0] = 1.0  # an entry without tokens: every share is 0
-    best = np.zeros((4, count))  # coverage of the best passage, its novel part, what nobody else says, and BM25
+    best = np.zeros((3, count))  # of the best passage: what P and users do not say, what the agent does not say either, and BM25
     hits: list[list[Hit]] = [[] for _ in range(count)]
     carry: list[Carry] = [Carry(None, 0.0, 0.0)] * count
+    near: list[list[int]] = [[] for _ in range(count)]
     if passages + units:
         weights = idf * np.array([every, novel, novel & ~agent])
         index = Index(corpus.stream.of, corpus.stream.lengths()[:passages], postings) if passages else None
@@ -90,41 +120,59 @@ def token_features(corpus: Corpus, streams: Streams, queries: Queries, entry_tex
                 cover = block.totals(of_matches)[0]
             else:
                 totals = block.totals(np.concatenate((of_matches, index.weights[None, block.match])))
-                best[:, rows] = totals[:, :, :passages].max(axis=2)
+                best[:, rows] = totals[1:, :, :passages].max(axis=2)
                 hits[rows] = top(totals[3, :, :passages])
                 cover = totals[0, :, passages:]
             if units:
-                carry[rows] = _carry(corpus, cover / total[rows, None], entry_texts[rows])
-    best[:3] /= total
-    pairs = _pair_shares(streams, queries)
-    columns = [*(masses[1:] / total).tolist(), *pairs.tolist(), *best.tolist()]
-    rows_of = zip(*columns, [found.coverage for found in carry], [found.ratio for found in carry], strict=True)
-    return Token(list(rows_of), hits, carry, postings.excessive(queries))
+                carry[rows], near[rows] = _carry(corpus, cover / total[rows, None], entry_texts[rows])
+    best[:2] /= total
+    aligned = _align(corpus, streams, queries, spread.tolist(), near) if units else [Aligned()] * count
+    columns = [*(masses[1:6] / total).tolist(), np.log1p(masses[6]).tolist(), *_pair_shares(streams, queries).tolist(), *best[:2].tolist()]
+    fields = agreeing([output.text for output in corpus.outputs], queries)
+    rows_of = zip(*columns, [found.ratio for found in carry], map(float, fields), strict=True)
+    return Token(list(rows_of), hits, carry, aligned, postings.excessive(queries))
+
+
+def _align(corpus: Corpus, streams: Streams, queries: Queries, weights: list[float], near: list[list[int]]) -> list[Aligned]:
+    """Align every entry with the units of M that cover most of it."""
+    begin = len(corpus.passages)
+    edges = streams.text.searchsorted(np.arange(begin, begin + len(corpus.units) + 1)).tolist()
+    units: dict[int, tuple[frozenset[int], int]] = {}
+    ids, starts = queries.ids.tolist(), queries.query.searchsorted(np.arange(queries.count + 1)).tolist()
+    found: list[Aligned] = []
+    for entry, candidates in enumerate(near):
+        for unit in candidates:
+            if unit not in units:
+                held = frozenset(streams.ids[edges[unit] : edges[unit + 1]].tolist())
+                units[unit] = held, len(set(corpus.stream.of(begin + unit)))
+        found.append(align(ids[starts[entry] : starts[entry + 1]], weights, [units[unit] for unit in candidates]))
+    return found
 
 
 def _pair_shares(streams: Streams, queries: Queries) -> Floats:
-    """Shares of an entry's adjacent token pairs: in M; in user turns; in P, U or A."""
+    """Shares of an entry's adjacent token pairs: in M; in user turns; in P."""
     entry, codes = entry_pairs(queries)
     number = np.bincount(entry, minlength=queries.count).astype(float)
     number[number == 0.0] = 1.0
     at: Ints = streams.pairs.searchsorted(codes)
-    task, user, agent, previous, _ = streams.paired
-    masks = np.array([previous, user, task | user | agent], float)
+    task, user, _, previous, _ = streams.paired
+    masks = np.array([previous, user, task], float)
     shares: Floats = tally(entry, masks[:, at], queries.count) / number
     return shares
 
 
-def _carry(corpus: Corpus, cover: Floats, entry_texts: Sequence[str]) -> list[Carry]:
-    """Align each entry with the unit of M that it rests on: the most alike of the two that cover it best, else the better one."""
-    width = min(CARRY_CANDIDATES, cover.shape[1])
-    best = (-cover).argsort(axis=1, kind="stable")[:, :width]
+def _carry(corpus: Corpus, cover: Floats, entry_texts: Sequence[str]) -> tuple[list[Carry], list[list[int]]]:
+    """Find the unit of M that each entry rests on: the most alike of the two that cover it best, else the better one; and the four."""
+    best = (-cover).argsort(axis=1, kind="stable")[:, :ALIGNED_UNITS]
     covers = cover[np.arange(len(cover))[:, None], best]
     found = [
         Carry(unit if share > 0.0 else None, share, 0.0) for unit, share in zip(best[:, 0].tolist(), covers[:, 0].tolist(), strict=True)
     ]
-    rows, ranks = (covers >= CARRY_COVERAGE).nonzero()
+    covering = zip(best.tolist(), covers.tolist(), strict=True)
+    near = [[unit for unit, share in zip(units, shares, strict=True) if share > 0.0] for units, shares in covering]
+    rows, ranks = (covers[:, :CARRY_CANDIDATES] >= CARRY_COVERAGE).nonzero()
     if not len(rows):
-        return found
+        return found, near
     units = best[rows, ranks]
     pairs = zip(rows.tolist(), units.tolist(), covers[rows, ranks].tolist(), strict=True)
     texts_of = [(row, unit, share, entry_texts[row], corpus.units[unit].text) for row, unit, share in pairs]
@@ -133,7 +181,7 @@ def _carry(corpus: Corpus, cover: Floats, entry_texts: Sequence[str]) -> list[Ca
         like = ratio(entry, text) if worth else 0.0
         if like > max(CARRY_FLOOR, found[row].ratio):
             found[row] = Carry(unit, share, like)
-    return found
+    return found, near
 
 
 class Valued(NamedTuple):
@@ -146,63 +194,122 @@ class Valued(NamedTuple):
     known_numbers: list[str]  # numbers that an output or M says
 
 
-def value_features(values: Sequence[Value], places: dict[str, Place]) -> Valued:  # noqa: C901, PLR0912  one pass, a branch a count
+def value_features(values: Sequence[Value], lookup: Lookup) -> Valued:  # noqa: C901, PLR0912  one pass, a branch a count
     """Features that rest on the values of one entry."""
     number = len(values) or 1
-    env = two_env = orphan = first_user = lost = span_sources = strong_prev = 0
+    two_env = orphan = first_user = span_sources = strong_prev = identifiers = returned = 0
     windows: list[AbstractSet[int]] = []
     orphan_numbers: list[str] = []
     known_numbers: list[str] = []
-    for value in values:
-        (task, user, _, previous, source), held, speaker, span_speaker = places[value.needle]
+    other_numbers: list[str] = []
+    places = [lookup.places[value.needle] for value in values]
+    for value, place in zip(values, places, strict=True):
+        task, user, _, previous, source = place.first
         known = previous is not None or source is not None
         if task is None and user is None:
             if known:
                 two_env += 1
             else:
                 orphan += 1
-        if speaker is Role.SOURCE:
-            env += 1
-        elif speaker is Role.PREVIOUS:
-            env += 1
+        speaker = place.speaker
+        if speaker is Role.PREVIOUS:
             strong_prev += not value.is_weak
         elif speaker is Role.USER:
             first_user += 1
-        if span_speaker is Role.SOURCE and not value.is_weak:
+        if place.span_speaker is Role.SOURCE and not value.is_weak:
             span_sources += 1
+        if place.is_field:
+            identifiers += _is_identifier(value.needle)
+            returned += place.span_speaker in _TOLD and not value.is_weak
         if value.is_number:
             if known:
                 known_numbers.append(value.needle)
-            elif speaker is None:
-                lost += 1
-                if not value.is_weak:
+            else:
+                other_numbers.append(value.needle)
+                if speaker is None and not value.is_weak:
                     orphan_numbers.append(value.needle)
-        if held:
-            windows.append(held)
-    together = _most_common(windows) if len(windows) > 1 else len(windows)
+        if place.windows:
+            windows.append(place.windows)
+    near, in_unit = _together(windows, lookup.passages)
     features = (
         two_env / number,
         orphan / number,
-        together / number,
-        env / number,
-        float(env > 0),
+        max(near, in_unit) / number,
         first_user / number,
-        float(min(lost, _COUNT_CAP)),
+        float(min(near, _NEAR_CAP)),
+        math.log1p(span_sources),
+        in_unit / number,
+        float(min(identifiers, _FIELDS_CAP)),
+        float(min(returned, _FIELDS_CAP)),
+        float(_told_pairs(places, lookup)),
+        float(_is_derived(known_numbers, other_numbers)),
     )
     return Valued(features, span_sources, strong_prev, orphan_numbers, known_numbers)
 
 
-def _most_common(sets: Sequence[AbstractSet[int]]) -> int:
-    """In how many of the sets the number stands that stands in most of them."""
+#: Who may name a thing before a record returns it.
+_TOLD: Final = frozenset({Role.USER, Role.AGENT})
+
+
+def _is_identifier(needle: str) -> bool:
+    """Whether a value names one thing among many: snake_case, or letters and digits."""
+    if "_" in needle:
+        return True
+    return len(needle) >= _IDENTIFIER_CHARS and any(map(str.isdigit, needle)) and any(map(str.isalpha, needle))
+
+
+def _told_pairs(places: Sequence[Place], lookup: Lookup) -> int:
+    """Neighbouring values that P or a user binds: both stand in one place there, and in no window of a record; at most three."""
+    found = 0
+    for left, right in islice(pairwise(places), _PAIRS):
+        (left_task, left_user), (right_task, right_user) = left.told, right.told
+        told = left_user >= 0 and left_user == right_user
+        if not told and left_task >= 0 and right_task >= 0:
+            # P is cut to pieces; what a host says besides is whole.
+            told = left_task == right_task or (abs(left_task - right_task) == 1 and max(left_task, right_task) < lookup.of_task)
+        if told and lookup.recorded.isdisjoint(left.windows & right.windows):
+            found += 1
+            if found == _TOLD_CAP:
+                break
+    return found
+
+
+def _is_derived(known: list[str], others: list[str]) -> bool:
+    """Whether a number that no source says is a sum or difference of the entry's numbers that one says."""
+    if not known or not others:
+        return False
+    reached = sums(known)
+    return any(scaled_number(number) in reached for number in others)
+
+
+def _together(sets: Sequence[AbstractSet[int]], passages: int) -> tuple[int, int]:
+    """In how many of the sets the window of two passages stands that stands in most of them; and the same for units of M."""
+    if len(sets) == 1:
+        (only,) = sets
+        return int(min(only) < passages), int(max(only) >= passages)
     if sum(map(len, sets)) > _COUNTED:
-        return max(Counter(chain.from_iterable(sets)).values())
-    counts: dict[int, int] = {}
-    for numbers in sets:
-        for number in numbers:
-            counts[number] = counts.get(number, 0) + 1
-    return max(counts.values())
+        counts: Mapping[int, int] = Counter(chain.from_iterable(sets))
+    else:
+        small: dict[int, int] = {}
+        counts = small
+        for numbers in sets:
+            for number in numbers:
+                small[number] = small.get(number, 0) + 1
+    near = in_unit = 0
+    for number, count in counts.items():
+        if number >= passages:
+            in_unit = max(in_unit, count)
+        elif count > near:
+            near = count
+    return near, in_unit
 
 
-def row(token: tuple[float, ...], value: tuple[float, ...], style: Style) -> dict[str, float]:
-    """The features of one entry, by name."""
-    return dict(zip(NAMES, (*token, *value, *style), strict=True))
+def row(token: tuple[float, ...], aligned: Aligned, value: tuple[float, ...], style: Style, *, introduces: bool) -> dict[str, float]:
+    """The features of one entry, by name. `introduces`: it ends with a colon, what it says stands below it."""
+    signs = (style.observation, style.imperative, style.modal, float(introduces))
+    return dict(zip(NAMES, (*token, *aligned, *value, *signs), strict=True))
+
+
+def stored(features: Mapping[str, float]) -> dict[str, float]:
+    """Those that are stored, rounded: every judge, everywhere, reads the same numbers."""
+    return {name: round(features[name], DECIMALS) for name in STORED}

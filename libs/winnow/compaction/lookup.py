@@ -19,6 +19,11 @@ from winnow.compaction.values import Value, is_short_number
 MAX_SCANNED: Final = 2_000_000_000
 #: Windows that are kept for all values of all entries together; a value that stands in more of them than its share says little.
 MAX_WINDOWS: Final = 8_000_000
+#: An output that begins so is a record or a list of them.
+_RECORDS: Final = ("{", "[")
+#: What stands around a field's whole value there.
+_BEFORE_FIELD: Final = frozenset('": [')
+_AFTER_FIELD: Final = frozenset('",}]')
 #: Digits and dots stay, everything else is a blank: what is left are the numbers, whatever the text.
 _ONLY_DIGITS: Final = bytes(code if code in b"0123456789." else 32 for code in range(256))
 
@@ -34,9 +39,15 @@ class Place(NamedTuple):
     speaker: Role | None
     #: The same without M: an output counts only where neither P nor the agent said it before.
     span_speaker: Role | None
+    #: Pieces that hold the first mention by P or the host, and by a user; -1 where there is none.
+    told: tuple[int, int] = (-1, -1)
+    #: An output gives it back as the whole value of a field of a record.
+    is_field: bool = False
 
     @classmethod
-    def of(cls, first: Sequence[int | None], windows: AbstractSet[int]) -> "Place":
+    def of(
+        cls, first: Sequence[int | None], windows: AbstractSet[int], told: tuple[int, int] = (-1, -1), *, is_field: bool = False
+    ) -> "Place":
         """A place with its speakers."""
         task, user, agent, previous, source = first
         speaker: Role | None = None
@@ -45,7 +56,7 @@ class Place(NamedTuple):
             if order is not None and (speaker is None or order < earliest):
                 speaker, earliest = role, order
         carried = previous is not None and (task is None or task > TASK_ORDER)
-        return cls(tuple(first), windows, Role.PREVIOUS if carried else speaker, speaker)
+        return cls(tuple(first), windows, Role.PREVIOUS if carried else speaker, speaker, told, is_field)
 
 
 class Lookup:
@@ -59,6 +70,13 @@ class Lookup:
         self._cap = max(16, MAX_WINDOWS // max(1, sum(map(len, values))))
         self._numbers = _numbers(corpus, {way for value in distinct.values() for needles in value.ways for way in needles}, self._cap)
         self._facts = _facts(corpus)
+        recorded = {output.message for output in corpus.outputs if output.text.lstrip()[:1] in _RECORDS}
+        #: Number of passages: windows from it on are units of M.
+        self.passages = len(corpus.passages)
+        #: Pieces of P.
+        self.of_task = corpus.pieces.of_task
+        #: Windows of outputs that are records (JSON), by number.
+        self.recorded = frozenset(at for at, span in enumerate(corpus.passages) if span.message in recorded)
         scanned = MAX_SCANNED // (len(self._pieces.joined) + 1)
         #: True where some values were looked up by their tokens, because texts and values together are too many.
         self.capped = len(distinct) > scanned
@@ -70,19 +88,25 @@ class Lookup:
                 self.places[value.needle] = self._place_by_tokens(value, queries, everywhere)
 
     def _place(self, value: Value) -> Place:
-        """Search a value in its ways."""
+        """Search a value in its ways; of a path or address, who says its last part first, says it."""
         if len(value.ways) == 1:
-            return self._needle(value.needle)
+            place = self._needle(value.needle)
+            if not value.name:
+                return place
+            named = self._needle(value.name)
+            return named._replace(windows=place.windows, is_field=place.is_field)
         ways = [self._way(way) for way in value.ways]
         first = [min((order for way in ways if (order := way.first[role]) is not None), default=None) for role in Role]
-        return Place.of(first, set[int]().union(*(way.windows for way in ways)))
+        told = next((way.told for way in ways if way.told != (-1, -1)), (-1, -1))
+        return Place.of(first, set[int]().union(*(way.windows for way in ways)), told, is_field=any(way.is_field for way in ways))
 
     def _way(self, needles: tuple[str, ...]) -> Place:
         """Where all of `needles` stand."""
         places = [self._needle(needle) for needle in needles]
         orders = ([place.first[role] for place in places] for role in Role)
         first = [None if None in of_role else max(order for order in of_role if order is not None) for of_role in orders]
-        return Place.of(first, set(places[0].windows).intersection(*(place.windows for place in places)))
+        windows = set(places[0].windows).intersection(*(place.windows for place in places))
+        return Place.of(first, windows, places[0].told)
 
     def _needle(self, needle: str) -> Place:
         """Where one needle stands: the first mention by each role, and every unit and passage."""
@@ -90,15 +114,23 @@ class Lookup:
             return self._gather(self._numbers[needle])
         pieces, facts = self._pieces, self._facts
         begin, end, onward = pieces.begin, pieces.end, pieces.onward
-        find, size, room = pieces.joined.find, len(needle), self._cap
+        joined, recorded = pieces.joined, self.recorded
+        find, size, room = joined.find, len(needle), self._cap
         first: list[int | None] = [None, None, None, None, None]
+        told = [-1, -1]
         windows: set[int] = set()
+        is_field = False
         position = find(needle)
         while position >= 0:
             piece = bisect_right(begin, position) - 1
             role, order, held = facts[piece]
             if first[role] is None:
                 first[role] = order
+                if role <= Role.USER:
+                    told[role] = piece
+            if not is_field and held and held[0] in recorded:
+                around = joined[position - 1], joined[position + size : position + size + 1]
+                is_field = around[0] in _BEFORE_FIELD and around[1] in _AFTER_FIELD
             if position + size <= end[piece]:
                 windows.update(held)
             elif held:
@@ -112,18 +144,21 @@ class Lookup:
                 position = find(needle, max(onward[piece], pieces.sources_at))
             else:
                 break
-        return Place.of(first, windows)
+        return Place.of(first, windows, (told[0], told[1]), is_field=is_field)
 
     def _gather(self, hits: Sequence[int]) -> Place:
         """A place from the pieces that hold a needle, ascending."""
         first: list[int | None] = [None, None, None, None, None]
+        told = [-1, -1]
         windows: set[int] = set()
         for piece in hits:
             role, order, held = self._facts[piece]
             if first[role] is None:
                 first[role] = order
+                if role <= Role.USER:
+                    told[role] = piece
             windows.update(held)
-        return Place.of(first, windows)
+        return Place.of(first, windows, (told[0], told[1]))
 
     def _place_by_tokens(self, value: Value, queries: Queries, everywhere: Postings) -> Place:
         """Where all tokens of a value stand in one text: what is left where searching every value would take too long."""
@@ -133,9 +168,10 @@ class Lookup:
         held, *others = sorted((everywhere.document[everywhere.start[at] : everywhere.start[at + 1]] for at in ids), key=len)
         for other in others:
             held = np.intersect1d(held, other, assume_unique=True)
-        # Texts are numbered passages, units, spoken; pieces the other way round.
+        # Texts are numbered passages, units, spoken; pieces the other way round, with several for P, the first spoken one.
         passages, units, spoken = len(self._corpus.passages), len(self._corpus.units), self._pieces.first_unit
         in_units, in_spoken = held - passages + spoken, held - passages - units
+        in_spoken = np.where(in_spoken > 0, in_spoken + self._pieces.of_task - 1, 0)
         pieces = np.where(held < passages, held + spoken + units, np.where(held < passages + units, in_units, in_spoken))
         kept: Counter[Role] = Counter()
         hits: list[int] = []

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 V = TypeVar("V")
 
 #: Version of everything below: a change here changes every feature and score, and calibrations are bound to it.
-TEXT_VERSION: Final = "1"
+TEXT_VERSION: Final = "2"
 
 #: Longest run of word characters that is one word; a longer one (base64, minified code) is cut, so that nothing grows with it.
 WORD_CHARS: Final = 256
@@ -86,6 +86,16 @@ def normalise(text: str) -> str:
         for curly, straight in _QUOTES:  # six scans in C; `translate` looks every character up in a dict
             text = text.replace(curly, straight)
     return _THOUSANDS.sub("", text) if "," in text else text
+
+
+def unescaped(call: str) -> str:
+    """Return an agent's text with the escapes of JSON strings undone: what a call's arguments write, as an output would show it.
+
+    Otherwise each line of a file that an agent writes begins with the `n` of its escape, and its words look new when a tool shows them.
+    """
+    if "\\" not in call:
+        return call
+    return call.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
 
 
 def strip_marker(entry: str) -> str:

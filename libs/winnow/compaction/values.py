@@ -39,6 +39,8 @@ _SENTENCE_END: Final = ".!?:;\n-"
 _CURRENCY: Final = "$€£"
 _CODE_PAIR: Final = re.compile(r"([a-z]{3})[-–]([a-z]{3})")
 _NUMBER_RANGE: Final = re.compile(r"([0-9]+)[-–]([0-9]+)")
+#: Shortest last part of a path that names it.
+_NAME_CHARS: Final = 4
 #: Numbers of an entry that are summed, and terms of a sum: under 600 sums an entry.
 _SUMMED: Final = 8
 _TERMS: Final = 3
@@ -60,6 +62,8 @@ class Value:
     is_number: bool
     #: A number of one or two digits: too common for its place to say much.
     is_weak: bool
+    #: Last part of a path or address, where it tells one thing from another; else empty. Who says it first, says the path.
+    name: str = ""
 
 
 def is_short_number(needle: str) -> bool:
@@ -120,7 +124,15 @@ def _value(shown: str) -> Value | None:
     if not needle or shown.upper() in _NO_VALUES:
         return None
     is_weak = len(needle) <= 2 and needle.isdigit()  # noqa: PLR2004  as `Value.is_weak` says
-    return Value(shown, needle, _ways(needle), _NUMBER.fullmatch(needle) is not None, is_weak)
+    return Value(shown, needle, _ways(needle), _NUMBER.fullmatch(needle) is not None, is_weak, _name(needle))
+
+
+def _name(needle: str) -> str:
+    """The last part of a path or address: the folder before it is where one looks, the last part is what was found or made there."""
+    if "/" not in needle:
+        return ""
+    last = needle.rstrip("/").rpartition("/")[2]
+    return last if len(last) >= _NAME_CHARS and last != needle else ""
 
 
 def _ways(needle: str) -> tuple[tuple[str, ...], ...]:

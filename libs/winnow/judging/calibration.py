@@ -1,14 +1,12 @@
 """The logistic map from the formula's sum to a probability, bound to the text processing that it was fitted on."""
 
 import json
-import math
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Self
 
-#: Beyond it the exponential would overflow, and the probability is 0 or 1 to the last bit anyway.
-_LOGIT_LIMIT = 700.0
+from winnow.judging.model import sigmoid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,17 +24,16 @@ class Calibration:
 
     def probability(self, s: float) -> float:
         """Probability, 0 to 1, for the sum `s`."""
-        logit = min(_LOGIT_LIMIT, max(-_LOGIT_LIMIT, self.slope * s + self.intercept))
-        return 1.0 / (1.0 + math.exp(-logit))
+        return sigmoid(self.slope * s + self.intercept)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a calibration file. A field that is missing raises KeyError: the file ships with the package."""
+        """Read the calibration of a model file. A field that is missing raises KeyError: the file ships with the package."""
         data = json.loads(text)
         return cls(
-            slope=float(data["slope"]),
-            intercept=float(data["intercept"]),
-            formula=str(data["formula"]),
+            slope=float(data["formula"]["slope"]),
+            intercept=float(data["formula"]["intercept"]),
+            formula=str(data["formula"]["version"]),
             features_version=str(data["features_version"]),
             data_sha256=str(data["fitted_on"]["sha256"]),
         )
@@ -45,4 +42,4 @@ class Calibration:
 @cache
 def shipped() -> Calibration:
     """The calibration that ships with the package; read once, a constant."""
-    return Calibration.from_json(resources.files("winnow.judging").joinpath("calibration.json").read_text("utf-8"))
+    return Calibration.from_json(resources.files("winnow.judging").joinpath("model.json").read_text("utf-8"))

@@ -4,14 +4,17 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from winnow.compaction.analysis import FEATURES_VERSION, Analysis
+from winnow.compaction.features import STORED
 from winnow.contracts.events import Entry, Evidence, Text, ValueOrigin, sha256
 from winnow.contracts.vocabulary import Mode, ProvenanceClass, Rules, SectionClass
 
 #: Features of an entry about which nothing is known.
-NOTHING = dict.fromkeys(
-    ("novel_pass", "val2_env", "carry", "bg_prev", "val_cooc", "val2_orph", "obs", "imper", "modal"),
-    0.0,
-)
+NOTHING = dict.fromkeys(STORED, 0.0)
+#: What is added for one that outputs say, and for one that the previous summary says; both judges call either sourced.
+SAID = {"env_mass": 3.0, "val_near": 3.0, "val_first": 1.1, "novel_pass": 1.0}
+TAKEN_OVER = {
+    "prev_stretch": 3.0, "prev_strict": 3.0, "prev_share": 1.0, "prev_dice": 1.0, "prev_covered": 1.0, "val_unit": 1.0, "bg_prev": 1.0,
+}  # fmt: skip
 
 
 def entry(n: int = 1, *, sources=(), provenance=ProvenanceClass.NOWHERE, values=(), features=None, **more) -> Entry:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.compaction.analysis.boundaries import action, dev, look, output, summary, user
-from tests.unit.judging.evidence import entry, evidence, of, value
+from tests.unit.judging.evidence import SAID, entry, evidence, of, value
 from winnow.contracts.vocabulary import ProvenanceClass, Verdict
 from winnow.judging.explanation import LINE_CHARS, explain
 from winnow.judging.local import score
@@ -75,5 +75,5 @@ def test_verdict_and_class_that_disagree_are_explained():
     weak = entry(sources=(ProvenanceClass.PREVIOUS,), provenance=ProvenanceClass.PREVIOUS, previous_entry=2, previous_similarity=0.5)
     (found,) = score(evidence(weak))
     assert found.explanation == "too little support: carried from entry 2 of the previous summary (0.50)"
-    (found,) = score(evidence(entry(features={"novel_pass": 1.0})))
+    (found,) = score(evidence(entry(features=SAID)))
     assert found.explanation.startswith("worded like outputs or the previous summary; ")

@@ -95,18 +95,65 @@ def pairs(texts: Sequence[str]) -> set[tuple[str, str]]:
     return found
 
 
-def features(
-    entries: Sequence[str], *, task: str, previous: Sequence[str], outputs: Sequence[str], users: Sequence[str], actions: Sequence[str]
+def unescaped(text: str) -> str:
+    return re.sub(r'\\([nt"])', lambda match: {"n": "\n", "t": "\t", '"': '"'}[match[1]], text)
+
+
+def best_stretch(tokens_of: Sequence[str], held: set[str], weight, cost: float) -> float:
+    """The largest sum of a stretch of tokens: the weight of those held, less `cost` times that of the others; by trying them all."""
+    gains = [weight(word) if word in held else -cost * weight(word) for word in tokens_of]
+    return max([sum(gains[begin:end]) for begin in range(len(gains)) for end in range(begin + 1, len(gains) + 1)] + [0.0])
+
+
+def place(needle: str, pieces: Sequence[str]) -> int:
+    """Number of the piece in which the first standing of a needle begins, where pieces follow each other without a gap; -1: none."""
+    if needle.isascii() and needle.isdigit() and len(needle) <= 3:
+        return next((at for at, piece in enumerate(pieces) if re.search(rf"(?<![0-9.]){needle}(?![0-9])", piece)), -1)
+    found = "".join(pieces).find(needle)
+    ends = [sum(map(len, pieces[: at + 1])) for at in range(len(pieces))]
+    return next((at for at, end in enumerate(ends) if 0 <= found < end), -1)
+
+
+def keys_and_values(output: str) -> set[tuple[str, str]]:
+    """Words on both sides of a colon or equals sign in one line, quotes and brackets aside."""
+    found = set()
+    for line in output.split("\n"):
+        words = re.findall(r"[:=]|[^\s\"'{}\[\](),;:=]+", line)
+        found |= {
+            (words[at - 1], words[at + 1]) for at in range(1, len(words) - 1) if words[at] in ":=" and re.match("[A-Za-z_]", words[at - 1])
+        }
+    return {(key, value) for key, value in found if value not in ":="}
+
+
+def agreeing(entry: set[str], outputs: Sequence[str]) -> int:
+    """Distinct values of fields that an entry holds with a word of their key, or one that begins like it."""
+    near = entry | {word[:6] for word in entry if len(word) >= 4}
+    held = set()
+    for key, value in set().union(*map(keys_and_values, outputs)):
+        said = tuple(tokens(value))
+        words = {word for word in tokens(key) if word not in said}
+        told = 1 <= len(said) <= 4 and set(said) <= entry and not set(said) <= {"true", "fals", "none", "null", "0", "1"}
+        if told and near & (words | {word[:6] for word in words if len(word) >= 4}):
+            held.add(said)
+    return len(held)
+
+
+def features(  # noqa: C901, PLR0915  all definitions in one place, to be read from top to bottom
+    entries: Sequence[str], *, task: str, previous: Sequence[str], spoken: Sequence[tuple[str, str]]
 ):
-    """The features of each entry of a boundary with ASCII texts."""
+    """The features of each entry of a boundary with ASCII texts; `spoken` are the messages in order, E, U or A with its text."""
     previous = [bare(entry) for entry in previous]
+    spoken = [(who, unescaped(text) if who == "A" else text) for who, text in spoken]
+    outputs, users, actions = ([text for who, text in spoken if who == role] for role in "EUA")
     passages = [(at, passage) for at, text in enumerate(outputs) for passage in windows(text, 300)]
     sets = [set(tokens(passage)) for _, passage in passages]
-    frequency = {word: sum(word in of_passage for of_passage in sets) for word in set().union(*sets)}
+    everything = [*sets, *map(set, map(tokens, previous)), set(tokens(task)), *(set(tokens(t)) for who, t in spoken if who != "E" and t)]
 
-    def idf(word: str) -> float:
-        held = frequency.get(word, 0)
-        return math.log(1 + (len(sets) - held + 0.5) / (held + 0.5))
+    def rarity(sets: Sequence[set[str]]):
+        frequency = {word: sum(word in of_text for of_text in sets) for word in set().union(*sets)}
+        return lambda word: math.log(1 + (len(sets) - frequency.get(word, 0) + 0.5) / (frequency.get(word, 0) + 0.5))
+
+    idf, spread = rarity(sets), rarity(everything)
 
     def words(texts: Sequence[str]) -> set[str]:
         return {word for text in texts for word in tokens(text)}
@@ -115,15 +162,37 @@ def features(
         return [THOUSANDS.sub("", text).lower() for text in texts]
 
     said = {"P": words([task]), "U": words(users), "A": words(actions), "M": words(previous), "E": set().union(*sets)}
-    paired = {"P": pairs([task]), "U": pairs(users), "A": pairs(actions), "M": pairs(previous)}
+    paired = {"P": pairs([task]), "U": pairs(users), "M": pairs(previous)}
+    first: dict[str, str] = {}
+    for who, text in [("P", task), *spoken]:
+        for word in tokens(text):
+            first.setdefault(word, who)
     # Passages are normalised one by one; joined again they are the output.
     outputs_low = ["".join(low([passage for at, passage in passages if at == number])) for number in range(len(outputs))]
     lower = {"P": low([task]), "U": low(users), "A": low(actions), "M": low(previous), "E": outputs_low}
+    waiting = {"E": list(outputs_low), "U": list(lower["U"]), "A": list(lower["A"])}
+    order = [("P", lower["P"][0]), *((who, waiting[who].pop(0)) for who, _ in spoken)]
+    records = [text.lstrip()[:1] in ("{", "[") for text in outputs]
     places = list(low([passage for _, passage in passages]))
-    neighbours = [
-        places[at] + (places[at + 1] if at + 1 < len(places) and passages[at + 1][0] == passages[at][0] else "")
-        for at in range(len(places))
-    ] + lower["M"]
+    of_task = windows(lower["P"][0], 300)
+
+    def follows(at: int) -> bool:
+        return at + 1 < len(places) and passages[at + 1][0] == passages[at][0]
+
+    neighbours = [places[at] + (places[at + 1] if follows(at) else "") for at in range(len(places))]
+    recorded = [neighbours[at] for at in range(len(places)) if records[passages[at][0]]]
+
+    def by_name(value: Value) -> Value:
+        """The value as who says it first is found: a path by its last part."""
+        last = value.needle.rstrip("/").rpartition("/")[2]
+        named = "/" in value.needle and len(value.ways) == 1 and len(last) >= 4 and last != value.needle
+        return Value(last, last, ((last,),), value.is_number, value.is_weak) if named else value
+
+    def is_field(value: Value) -> bool:
+        needle = re.escape(value.needle)
+        short = value.needle.isdigit() and len(value.needle) <= 3
+        fields = [text for text, record in zip(outputs_low, records, strict=True) if record]
+        return not short and any(re.search(rf'(?<=[": \[]){needle}(?=[",}}\]])', "\0" + text) for text in fields)
 
     found = []
     for entry in entries:
@@ -137,35 +206,74 @@ def features(
 
         values = values_of(text)
         count = len(values) or 1
-        says = {role: [holds(value, "\0".join(texts)) for value in values] for role, texts in lower.items()}
+        says = {role: [holds(by_name(value), "\0".join(texts)) for value in values] for role, texts in lower.items()}
         env = [e or m for e, m in zip(says["E"], says["M"], strict=True)]
         told = [p or u for p, u in zip(says["P"], says["U"], strict=True)]
+        speakers = [next((who for who, said_by in order if holds(by_name(value), said_by)), None) for value in values]
         adjacent = list(pairwise(stream))
         shown = [word.lower() for word in WORD.findall(text)]
         spaced = f" {' '.join(shown)} "
         covers = [share(set(tokens(unit))) for unit in previous]
+        ranked = sorted(range(len(previous)), key=lambda at, covers=covers: -covers[at])
         # The two units that cover most of it, the first ones of equals, and at least half.
-        near = [at for at in sorted(range(len(previous)), key=lambda at, covers=covers: -covers[at])[:2] if covers[at] >= 0.5]
+        near = [at for at in ranked[:2] if covers[at] >= 0.5]
         alike = [2 * subsequence(text, previous[at]) / (len(text) + len(previous[at])) for at in near]
-        first = text.split(maxsplit=1)[0].strip("`*_:,.()\"'").lower() if text.split() else ""
+        units = [set(tokens(previous[at])) for at in ranked[:4] if covers[at] > 0]
+        first_word = text.split(maxsplit=1)[0].strip("`*_:,.()\"'").lower() if text.split() else ""
+        talk = [
+            (
+                place(by_name(value).needle, of_task),
+                next((at for at, said_by in enumerate(lower["U"]) if holds(by_name(value), said_by)), -1),
+            )
+            for value in values
+        ]
+        bound = sum(
+            ((a[1] >= 0 and a[1] == b[1]) or (a[0] >= 0 and b[0] >= 0 and abs(a[0] - b[0]) <= 1))
+            and not any(holds(left, window) and holds(right, window) for window in recorded)
+            for (left, a), (right, b) in list(zip(zip(values, talk, strict=True), zip(values[1:], talk[1:], strict=True), strict=False))[
+                :10
+            ]
+        )
+        in_window = max((sum(holds(value, window) for value in values) for window in neighbours), default=0)
+        in_unit = max((sum(holds(value, unit) for value in values) for unit in lower["M"]), default=0)
+        single = [len(value.ways) == 1 for value in values]
         found.append(
             {
                 "novel_pass": max((share(one - said["P"] - said["U"]) for one in sets), default=0.0),
-                "cov_pass": max((share(one) for one in sets), default=0.0),
                 "env_only": max((share(one - said["P"] - said["U"] - said["A"]) for one in sets), default=0.0),
-                "cov_env": share(said["E"]),
-                "cov_prev": share(said["M"]),
-                "cov_task": share(said["P"] | said["U"]),
-                "cov_user": share(said["U"]),
-                "cov_act": share(said["A"]),
+                "env_mass": math.log1p(sum(spread(word) for word in distinct if first.get(word) == "E")),
+                "fm_agent": share({word for word, who in first.items() if who == "A"}),
+                "fm_user": share({word for word, who in first.items() if who == "U"}),
                 "bg_prev": sum(pair in paired["M"] for pair in adjacent) / (len(adjacent) or 1),
-                "bg_user": sum(pair in paired["U"] for pair in adjacent) / (len(adjacent) or 1),
-                "bg_non": sum(pair in paired["P"] | paired["U"] | paired["A"] for pair in adjacent) / (len(adjacent) or 1),
+                "bg_task": sum(pair in paired["P"] for pair in adjacent) / (len(adjacent) or 1),
                 "val2_env": sum(e and not t for e, t in zip(env, told, strict=True)) / count,
                 "val2_orph": sum(not e and not t for e, t in zip(env, told, strict=True)) / count,
-                "val_cooc": max((sum(holds(value, place) for value in values) for place in neighbours), default=0) / count,
+                "val_cooc": max(in_window, in_unit) / count,
+                "val_near": min(in_window, 5),
+                "val_unit": in_unit / count,
+                "val_first": math.log1p(sum(who == "E" and not value.is_weak for who, value in zip(speakers, values, strict=True))),
+                "rec_id": min(
+                    3,
+                    sum(
+                        is_field(value)
+                        and (
+                            "_" in value.needle
+                            or bool(len(value.needle) >= 4 and re.search("[0-9]", value.needle) and re.search("[a-z]", value.needle))
+                        )
+                        for value, one in zip(values, single, strict=True)
+                        if one
+                    ),
+                ),
+                "told_pairs": min(3, bound) if all(single) else None,
+                "fields": min(4, agreeing(set(stream), outputs)),
+                "prev_stretch": math.log1p(max((best_stretch(stream, unit, spread, 1.0) for unit in units), default=0.0)),
+                "prev_strict": math.log1p(max((best_stretch(stream, unit, spread, 2.0) for unit in units), default=0.0)),
+                "prev_share": max((best_stretch(stream, unit, spread, 1.0) for unit in units), default=0.0)
+                / (sum(map(spread, stream)) or 1.0),
+                "prev_dice": max((2 * len(unit & set(stream)) / (len(unit) + len(distinct)) for unit in units), default=0.0),
+                "prev_covered": max((len(unit & set(stream)) / len(unit) for unit in units), default=0.0),
                 "carried": max(alike, default=0.0) > 0.85,
-                "cov_unit_best": max(covers, default=0.0),
+                "lead": float(text.rstrip().endswith(":")),
                 "obs": float(
                     bool(OBSERVATIONS & set(shown))
                     or " is already " in spaced
@@ -175,7 +283,7 @@ def features(
                     bool(MODALS & set(shown))
                     or any(f" {phrase} " in spaced for phrase in ("need to", "needs to", "plan to", "plans to", "ask to", "instead of"))
                 ),
-                "imper": float(first in IMPERATIVES),
+                "imper": float(first_word in IMPERATIVES),
             }
         )
     return found

@@ -1,0 +1,167 @@
+"""How the source model is fitted: features, signs, negatives, calibration, thresholds. Whatever changes here is another model."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from winnow.compaction.features import FEATURES_VERSION
+from winnow.judging.evaluation.metrics import Bools, Floats
+from winnow.judging.model import OVERLAP, Head, SourceModel
+from winnow.judging.training.logistic import Fitted, fit, platt
+from winnow.judging.training.rows import OF_OUTPUTS, Groups, Rows
+
+#: Features of "an output says it", with the side that each may speak for. None of them looks at M.
+ENV_SIGNS: Final[Mapping[str, int]] = {
+    "env_mass": 1,
+    "val_near": 1,
+    "val_first": 1,
+    "rec_id": 1,
+    "rec_told": 1,
+    "fields": 1,
+    "derived": 1,
+    "env_only": 1,
+    "obs": 1,
+    "told_pairs": -1,
+    "bg_task": -1,
+    "fm_agent": -1,
+}
+#: Features of "the previous summary says it". None of them looks at outputs or P.
+PREV_SIGNS: Final[Mapping[str, int]] = {
+    "prev_stretch": 1,
+    "prev_strict": 1,
+    "prev_share": 1,
+    "prev_dice": 1,
+    "prev_covered": 1,
+    "val_unit": 1,
+    "fm_user": -1,
+    "lead": -1,
+}
+#: Weight of a log loss beside the penalty: a tenth, because entries of one run are not independent.
+STRENGTH: Final = 0.1
+#: Weight of an entry whose source was taken away, beside a natural one.
+NEGATIVE_WEIGHT: Final = 0.5
+#: Recall on reasoning entries of the published judge (Source-Judged Compaction), at which `published-recall` prunes.
+PUBLISHED_RECALL: Final = 0.642
+#: Thresholds that `default` is chosen from.
+GRID: Final = tuple(round(0.05 * step, 2) for step in range(1, 20))
+#: Decimals of what a model file states.
+_DECIMALS: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heads:
+    """Both heads, uncalibrated."""
+
+    env: Fitted
+    prev: Fitted
+
+    def either(self, rows: Rows) -> Floats:
+        """Logit of "either says it" for each row."""
+        env = _sigmoid(self.env.logits(rows.columns(list(ENV_SIGNS))))
+        prev = np.where(rows.column(OVERLAP) > 0.0, _sigmoid(self.prev.logits(rows.columns(list(PREV_SIGNS)))), 0.0)
+        p = np.clip(1.0 - (1.0 - env) * (1.0 - prev), 1e-12, 1.0 - 1e-12)
+        found: Floats = np.log(p / (1.0 - p))
+        return found
+
+
+def heads(rows: Rows, train: Bools) -> Heads:
+    """Fit both heads on the rows of `train`: each on the natural entries and on those that lost its source."""
+    of_outputs = np.isin(rows.change, OF_OUTPUTS)
+    env = train & (rows.natural | of_outputs)
+    # Where no word of the entry stands in M, M says nothing, without a fit.
+    prev = train & (rows.column(OVERLAP) > 0.0) & ~of_outputs
+    return Heads(env=_head(rows, env, ENV_SIGNS, rows.env), prev=_head(rows, prev, PREV_SIGNS, rows.prev))
+
+
+def _head(rows: Rows, mask: Bools, signs: Mapping[str, int], truth: Floats) -> Fitted:
+    """One head."""
+    weights = np.where(rows.natural[mask], 1.0, NEGATIVE_WEIGHT)
+    return fit(rows.columns(list(signs))[mask], truth[mask], weights, list(signs.values()), STRENGTH)
+
+
+def without(groups: Groups, train: Bools) -> Iterator[tuple[Bools, Bools]]:
+    """For each group among the rows of `train`: the rest of `train`, and that group of it."""
+    for group in sorted(set(groups[train].tolist())):
+        held = train & (groups == group)
+        yield train & ~held, held
+
+
+def out_of_fold(rows: Rows, train: Bools) -> Floats:
+    """Logits of the natural rows of `train`, each from heads that have not seen its run; NaN elsewhere."""
+    found = np.full(len(rows.run), np.nan)
+    for rest, held in without(rows.run, train):
+        natural = held & rows.natural
+        if rest.any():
+            found[natural] = heads(rows, rest).either(rows)[natural]
+    return found
+
+
+def calibrated(rows: Rows, train: Bools) -> tuple[Heads, tuple[float, float], Floats]:
+    """Fit on the rows of `train` and calibrate on natural entries, out of fold: the heads, slope and intercept, and those probabilities."""
+    logits = out_of_fold(rows, train)
+    known = np.isfinite(logits)
+    slope, intercept = platt(logits[known], rows.source[known])
+    return heads(rows, train), (slope, intercept), _sigmoid(slope * logits + intercept)
+
+
+def predicted(rows: Rows, train: Bools, wanted: Bools) -> Floats:
+    """Probabilities of the rows of `wanted` from a model that is fitted and calibrated on `train` alone."""
+    fitted, (slope, intercept), _ = calibrated(rows, train)
+    found: Floats = _sigmoid(slope * fitted.either(rows)[wanted] + intercept)
+    return found
+
+
+def cross_predicted(rows: Rows, groups: Groups, told: Callable[[int], None] = lambda _: None) -> Floats:
+    """Probabilities of all rows, each from a model that has seen nothing of its group: no weight, no calibration."""
+    found = np.full(len(rows.run), np.nan)
+    for done, (rest, held) in enumerate(without(groups, np.ones(len(rows.run), bool)), 1):
+        found[held] = predicted(rows, rest, held)
+        told(done)
+    return found
+
+
+def train(rows: Rows, data_sha256: str) -> SourceModel:
+    """Fit the model on all rows, with its named thresholds from probabilities out of fold."""
+    fitted, (slope, intercept), p = calibrated(rows, np.ones(len(rows.run), bool))
+    known = np.isfinite(p)
+    return SourceModel(
+        env=_as_head(fitted.env, ENV_SIGNS),
+        prev=_as_head(fitted.prev, PREV_SIGNS),
+        slope=round(slope, _DECIMALS),
+        intercept=round(intercept, _DECIMALS),
+        features_version=FEATURES_VERSION,
+        points={
+            "default": cheapest(rows.source[known], p[known]),
+            "published-recall": reaching(rows.source[known & rows.reasoning], p[known & rows.reasoning], PUBLISHED_RECALL),
+        },
+        data_sha256=data_sha256,
+    )
+
+
+def cheapest(source: Floats, p: Floats) -> float:
+    """The threshold of `GRID` with the fewest errors, both kinds counting alike; of equals the one nearest 0.5."""
+    errors = {tau: int(((p >= tau) != (source > 0.5)).sum()) for tau in GRID}  # noqa: PLR2004  a label
+    return min(GRID, key=lambda tau: (errors[tau], abs(tau - 0.5), tau))
+
+
+def reaching(source: Floats, p: Floats, recall: float) -> float:
+    """The highest threshold at which at least that share of the entries with a source is kept."""
+    ranked = np.sort(p[source > 0.5])[::-1]  # noqa: PLR2004  a label
+    if not len(ranked):
+        return 0.5
+    at = min(len(ranked) - 1, int(np.ceil(recall * len(ranked) - 1e-9)) - 1)
+    return float(np.floor(ranked[at] * 1e4) / 1e4)
+
+
+def _as_head(fitted: Fitted, signs: Mapping[str, int]) -> Head:
+    """Coefficients as a file states them; a feature of weight 0 stays, so that a reader sees that it was tried."""
+    weights = {name: round(float(weight), _DECIMALS) + 0.0 for name, weight in zip(signs, fitted.weights, strict=True)}
+    return Head(intercept=round(fitted.intercept, _DECIMALS), weights=weights)
+
+
+def _sigmoid(z: Floats) -> Floats:
+    """Logistic function."""
+    found: Floats = 1.0 / (1.0 + np.exp(-np.clip(z, -40.0, 40.0)))
+    return found

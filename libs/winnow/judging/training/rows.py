@@ -1,0 +1,132 @@
+"""Rows to train and to measure on: the labelled entries as they are, and those whose source was taken away."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.judging.evaluation.labelled import LabelledBoundary, is_reasoning
+from winnow.judging.evaluation.metrics import Bools, Floats
+from winnow.judging.stress import Chance, Stress, Stressed, holds, stressed, telling
+
+#: A column that tells which run, or domain, each row belongs to.
+Groups = NDArray[np.object_]
+#: Changes that take away what outputs say, and the one that takes away what M says.
+OF_OUTPUTS: Final = (Stress.OTHER_DOMAIN, Stress.SAME_DOMAIN, Stress.INTO_TASK)
+OF_PREVIOUS: Final = (Stress.PREVIOUS_SWAPPED,)
+#: Changes that are told in reports by their population of `judging.stress`.
+SOURCE_CHANGES: Final = (*OF_OUTPUTS, *OF_PREVIOUS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """One row an entry, as columns; natural ones first."""
+
+    x: Floats  # [row, feature], in the order of `names`
+    names: tuple[str, ...]
+    change: NDArray[np.object_]  # None for a natural entry, else the `Stress`
+    counted: Bools  # natural, or in the population that the change is measured on
+    run: Groups
+    domain: Groups
+    index: NDArray[np.int64]
+    section: NDArray[np.object_]
+    reasoning: Bools
+    env: Floats  # of a changed entry: what is true after the change
+    prev: Floats
+    source: Floats
+
+    @property
+    def natural(self) -> Bools:
+        """Entries as they are."""
+        return np.array([change is None for change in self.change], bool)
+
+    def column(self, name: str) -> Floats:
+        """One feature."""
+        found: Floats = self.x[:, self.names.index(name)]
+        return found
+
+    def columns(self, names: Sequence[str]) -> Floats:
+        """Some features, in that order."""
+        found: Floats = self.x[:, [self.names.index(name) for name in names]]
+        return found
+
+
+def collect(boundaries: Sequence[LabelledBoundary], chance: Callable[[], Chance], told: Callable[[int], None] = lambda _: None) -> Rows:
+    """Compute the features of all labelled entries, natural and changed.
+
+    A change of outputs makes `env` false of every entry that outputs support and of which the donor holds no value, not only of those that
+    nothing else supports: the env head learns from all of them. Figures count the population of `judging.stress` alone.
+
+    Args:
+        boundaries: labelled with env and prev; donors of one another.
+        chance: makes a freshly seeded generator for each change.
+        told: told after each boundary how many are done.
+    """
+    rows: list[dict[str, Any]] = []
+    done = 0
+    for boundary in boundaries:
+        rows += _rows(boundary, None, {label.n: (label.env, label.prev) for label in boundary.entries}, set())
+        done += 1
+        told(done)
+    for kind in SOURCE_CHANGES:
+        for changed in stressed(kind, boundaries, chance()):
+            rows += _changed(changed)
+            done += 1
+            told(done)
+    names = tuple(rows[0]["features"]) if rows else ()
+    return Rows(
+        x=np.array([[row["features"][name] for name in names] for row in rows], float).reshape(len(rows), len(names)),
+        names=names,
+        **{name: np.array([row[name] for row in rows], kind) for name, kind in _COLUMNS.items()},
+    )
+
+
+_COLUMNS: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("change", "run", "domain", "section"), object),
+    **dict.fromkeys(("counted", "reasoning"), bool),
+    **dict.fromkeys(("env", "prev", "source"), float),
+    "index": np.int64,
+}
+
+
+def _changed(changed: Stressed) -> Iterator[dict[str, Any]]:
+    """Rows of a changed boundary: the entries whose source the change takes away for certain."""
+    boundary = changed.case
+    if not isinstance(boundary, LabelledBoundary):  # pragma: no cover  changes copy the case that they are given
+        return
+    of_outputs = changed.kind in OF_OUTPUTS
+    said = boundary.said_by_outputs if of_outputs else boundary.said_by_previous
+    free = {label.n for label in boundary.entries if not any(holds(said, value) for value in telling(boundary.text_of(label.n)))}
+    truth = {
+        label.n: (False, label.prev) if of_outputs else (label.env, False)
+        for label in boundary.entries
+        if label.n in free and (label.env if of_outputs else label.prev)
+    }
+    yield from _rows(boundary, changed.kind, truth, set(changed.entries))
+
+
+def _rows(
+    boundary: LabelledBoundary, change: Stress | None, truth: Mapping[int, tuple[bool, bool]], counted: set[int]
+) -> Iterator[dict[str, Any]]:
+    """Rows of the entries of `truth`, and of `counted` among the changed ones."""
+    if not truth:
+        return
+    for entry in boundary.request().evidence.entries:
+        if entry.n not in truth:
+            continue
+        env, prev = truth[entry.n]
+        yield {
+            "features": entry.features,
+            "change": change,
+            "counted": change is None or entry.n in counted,
+            "run": boundary.run,
+            "domain": boundary.domain,
+            "index": boundary.index,
+            "section": entry.section,
+            "reasoning": is_reasoning(entry.section, entry.section_class),
+            "env": env,
+            "prev": prev,
+            "source": env or prev,
+        }
