@@ -46,12 +46,17 @@ def test_golden_e_lond(vectors):
 @given(evidences)
 def test_e_bh_agrees_with_an_independent_implementation(values):
     """e-BH rejects what online-fdr's does."""
-    oracle = pytest.importorskip("online_fdr")
-    batch = getattr(oracle, "BatchEBH", None) or getattr(oracle, "EBH", None)
-    if batch is None:
-        pytest.skip("this version of online-fdr has no e-BH")
+    oracle = pytest.importorskip("online_fdr.e_values")
     if values:
-        assert list(e_bh(values, 0.05)) == [bool(v) for v in batch(alpha=0.05).test_batch(values)]
+        assert list(e_bh(values, 0.05)) == oracle.e_bh(values, 0.05)
+
+
+@given(st.lists(st.floats(0, 1e6), max_size=20))
+def test_e_lond_agrees_with_an_independent_implementation(values):
+    """e-LOND decides what online-fdr's does, at its own sequence of shares."""
+    oracle = pytest.importorskip("online_fdr.e_values").ELond(0.05)
+    shares = [oracle.seq.calc_gamma(j, alpha=1.0) if j else 0.0 for j in range(1, len(values) + 1)]
+    assert list(e_lond(values, 0.05, shares)) == [oracle.test_one(v) for v in values]
 
 
 @given(evidences, st.randoms(use_true_random=False))
