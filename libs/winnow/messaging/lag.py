@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from winnow.contracts.topics import CANDIDATE, EVIDENCE, OBSERVATION, RUNTIME, SCORES, Topic
+from winnow.contracts.topics import CANDIDATE, COMMITTED, EVIDENCE, OBSERVATION, RUNTIME, SCORES, Topic
 from winnow.messaging.settings import KafkaSettings
 from winnow.telemetry import Telemetry
 
@@ -20,6 +20,7 @@ CONSUMPTIONS: tuple[tuple[str, Topic], ...] = (
     ("pruner", SCORES),
     ("drift_monitor", RUNTIME),
     ("drift_monitor", OBSERVATION),
+    ("drift_monitor", COMMITTED),
 )
 #: Services that a boundary passes. Only their lag keeps a boundary waiting; the drift monitor's keeps nobody.
 STAGES = frozenset({"retriever", "judge", "pruner"})
