@@ -142,3 +142,13 @@ def test_programs_can_be_read_before_they_are_written(winnow):
     for name in PROGRAMS:
         assert winnow("hosts", "show", name).code == 0
     assert json.loads(winnow("hosts", "show", "claude-code").out)["hooks"]["SessionStart"][0]["matcher"] == "compact"
+
+
+def test_the_proxy_says_what_it_needs(winnow, monkeypatch):
+    """No gateway, or an upstream that is no URL: one line, no traceback."""
+    ran = winnow("proxy", "--upstream", "https://api.example")
+    assert (ran.code, "no gateway" in ran.err) == (1, True)
+    monkeypatch.setenv("WINNOW_GATEWAY_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("WINNOW_API_KEY", "wnw_x")
+    ran = winnow("proxy", "--upstream", "api.example")
+    assert (ran.code, "base URL" in ran.err) == (1, True)

@@ -72,8 +72,10 @@ class JudgedMessages:
         said = await self._bridge.judged_async(
             candidate, lambda: span(gone, stays), run=self._run, compressor=model if isinstance(model, str) else None
         )
-        # The API refuses an empty block. Where nothing had a source the candidate stays, rather than the request fail.
-        return value | {"content": said if said.strip() else candidate}
+        if not said.strip():  # the API refuses an empty block: rather the candidate than a request that fails
+            self._bridge.bypassed(self._run, "empty_summary")
+            return value
+        return value | {"content": said}
 
 
 def span(gone: Sequence[Any], stays: Sequence[Any]) -> Span:

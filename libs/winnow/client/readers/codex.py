@@ -52,7 +52,7 @@ def _items(found: list[Row | Fault]) -> Iterator[Item]:
         payload = _payload(row.value)
         match row.value.get("type"):
             case "response_item":
-                turn = _turn(payload, str(number), tools)
+                turn = turn_of(payload, str(number), tools)
                 if turn is not None:
                     asked += [turn.key] if turn.kind is MessageKind.USER else []
                     yield turn
@@ -70,7 +70,7 @@ def _items(found: list[Row | Fault]) -> Iterator[Item]:
                 )
 
 
-def _turn(item: Json, key: str, tools: dict[str, str]) -> Turn | None:
+def turn_of(item: Json, key: str, tools: dict[str, str]) -> Turn | None:
     """The turn in a response item; reasoning, snapshots and whatever is unknown is none."""
     kind, call = item.get("type"), values.name(item.get("call_id"))
     if kind == "message":

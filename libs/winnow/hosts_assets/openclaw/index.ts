@@ -74,7 +74,9 @@ export default {
             asked.signal,
           );
           // OpenClaw takes an empty summary for a failure, and would write one of its own, unpruned.
-          return result.summary.trim() ? result.summary : text;
+          if (result.summary.trim()) return result.summary;
+          bypassed(to, run, "empty_summary");
+          return text;
         } catch (error) {
           bypassed(to, run, asked.signal?.aborted ? "aborted" : "adapter_failed");
           throw error;

@@ -3,7 +3,7 @@
 // `experimental.text.complete` is the one hook that sees finished text and may change it; it fires for each text of each message. The
 // message is looked up, and every text that is not that of a compaction is left as it is.
 
-import { judge, settings, type Message } from "./winnow.ts";
+import { bypassed, judge, settings, type Message } from "./winnow.ts";
 
 // The part of OpenCode's plugin API that is used (plugin 1.18).
 interface Part {
@@ -58,6 +58,7 @@ export const Winnow = async ({ client }: Input): Promise<Partial<Hooks>> => {
           compressor: told[at].info.modelID,
         });
         if (result.summary.trim()) output.text = result.summary;
+        else bypassed(to, input.sessionID, "empty_summary");
       } catch {
         // The summary stays as OpenCode has it. `judge` reports what concerns Winnow; a failed look-up is the host's own.
       }

@@ -82,7 +82,10 @@ export default function winnow(pi: Pi): void {
         signal,
       );
       // pi takes an empty summary for a failure, and would write one of its own, unpruned.
-      if (!result.summary.trim()) return { compaction: made };
+      if (!result.summary.trim()) {
+        bypassed(to, run, "empty_summary");
+        return { compaction: made };
+      }
       return { compaction: { ...made, summary: result.summary } };
     } catch {
       bypassed(to, run, event.signal.aborted ? "aborted" : "adapter_failed");
