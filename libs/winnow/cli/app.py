@@ -24,6 +24,7 @@ from winnow.cli import (
     keys,
     monitor,
     parse,
+    proxy,
     plan,
     readers,
     rejudge,
@@ -50,7 +51,7 @@ HELP = """Winnow prunes the summary, not the history.
 At every compaction boundary it checks each entry of the summary for a source, removes those that have none, and keeps the originals.
 
 Offline:  hosts, parse, judge, judge-train, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
-A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs.
+A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs, proxy.
 For operators, on the database:  report, rejudge, certificates, fleet, release, streams, alerts, keys, readers,
 dead-letters, erase, retention, db, topics.
 
@@ -75,6 +76,7 @@ def build() -> typer.Typer:
     app.command("demo")(demo.demo)
     app.command("submit")(submit.submit)
     app.command("watch")(watch.watch)
+    app.command("proxy")(proxy.proxy)
     app.command("show")(show.show)
     app.command("runs")(runs.runs)
     app.command("judge")(judge.judge)
