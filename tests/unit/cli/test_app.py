@@ -27,7 +27,8 @@ def test_every_command_of_the_manual_is_there_and_explains_itself(winnow):
     wanted = {
         "up", "submit", "watch", "show", "runs", "judge", "parse", "dead-letters", "erase", "asyncapi", "db", "demo", "keys", "fleet",
         "retention", "readers", "topics", "env", "version", "monitor", "eval", "certify",
-        "certificates", "calibrate", "plan", "reproduce", "rejudge", "report", "hosts",
+        "certificates", "calibrate", "plan", "reproduce", "rejudge", "report", "hosts", "judge-train", "canaries", "streams", "alerts",
+        "release", "proxy",
     }  # fmt: skip
     commands = {command.name for command in app.build().registered_commands} | {group.name for group in app.build().registered_groups}
     assert commands == wanted
