@@ -18,6 +18,7 @@ from winnow.contracts.events import Alert, CanaryScore, Evidence, JudgeId, Messa
 from winnow.contracts.vocabulary import AlertKind, Outcome, Reason
 from winnow.judging.adapters.failures import Failure
 from winnow.judging.adapters.plan import Stage
+from winnow.judging.canaries import with_canaries
 from winnow.judging.port import Judge, JudgeAnswer, JudgeCall, JudgeRequest
 from winnow.storage import judge_calls, originals
 from winnow.storage.boundaries import Boundary
@@ -119,7 +120,7 @@ class Asking:
             async with self._database.transaction() as tx:
                 await judge_calls.start(tx, [intent])
         began = time.perf_counter()
-        answer = await judge.judge(_with_canaries(request), Deadline.after(left, time.monotonic))
+        answer = await judge.judge(with_canaries(request), Deadline.after(left, time.monotonic))
         took = time.perf_counter() - began
         answer = calls.without_canaries(request.evidence, answer)
         calls.end(intent, judge.id, answer, self._clock(), took, started=remote)
@@ -275,16 +276,6 @@ def _finished(
         state_stage=_furthest(calls),
         evidence_truncated=any(call.evidence_truncated for call in calls) if calls else None,
     )
-
-
-def _with_canaries(request: JudgeRequest) -> JudgeRequest:
-    """The request with its canaries among the entries, as if they were some."""
-    evidence = request.evidence
-    if not evidence.canaries:
-        return request
-    entries = (*evidence.entries, *(canary.entry for canary in evidence.canaries))
-    passages = (*evidence.passages, *(passage for canary in evidence.canaries for passage in canary.passages))
-    return replace(request, evidence=evidence.model_copy(update={"entries": entries, "passages": passages}))
 
 
 def _about(answer: JudgeAnswer, numbers: Collection[int]) -> JudgeAnswer:

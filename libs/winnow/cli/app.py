@@ -10,6 +10,7 @@ from winnow.cli import (
     alerts,
     asyncapi,
     calibrate,
+    canaries,
     certificates,
     certify,
     database,
@@ -50,7 +51,7 @@ HELP = """Winnow prunes the summary, not the history.
 
 At every compaction boundary it checks each entry of the summary for a source, removes those that have none, and keeps the originals.
 
-Offline:  hosts, parse, judge, judge-train, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
+Offline:  hosts, parse, judge, judge-train, canaries, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
 A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs, proxy.
 For operators, on the database:  report, rejudge, certificates, fleet, release, streams, alerts, keys, readers,
 dead-letters, erase, retention, db, topics.
@@ -80,6 +81,7 @@ def build() -> typer.Typer:
     app.command("show")(show.show)
     app.command("runs")(runs.runs)
     app.command("judge")(judge.judge)
+    app.command("canaries")(canaries.canaries)
     app.command("judge-train")(judge_train.judge_train)
     app.command("parse")(parse.parse)
     app.command("monitor")(monitor.monitor)

@@ -9,7 +9,7 @@ labelled anything. Nothing is planted under `published` rules. Pure: all chance 
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from winnow.compaction.parse import parse
 from winnow.compaction.roles import Role, role_of
 from winnow.contracts.events import Canary, Message, Passage
 from winnow.contracts.vocabulary import CanaryKind, Rules
+from winnow.judging.port import JudgeRequest
 from winnow.judging.stress import Chance, holds, telling
 
 #: Characters of a boundary above which none is planted: its texts are searched once for each value of each donor.
@@ -95,6 +96,16 @@ def plant(ground: Ground, donors: Sequence[Donor], chance: Draw, rng: Chance) ->
     chosen = [found for found in made if found is not None]
     rng.shuffle(chosen)
     return _examined(ground, chosen, counts=chance.counts)
+
+
+def with_canaries(request: JudgeRequest) -> JudgeRequest:
+    """The request with its canaries among the entries, as if they were some."""
+    evidence = request.evidence
+    if not evidence.canaries:
+        return request
+    entries = (*evidence.entries, *(canary.entry for canary in evidence.canaries))
+    passages = (*evidence.passages, *(passage for canary in evidence.canaries for passage in canary.passages))
+    return replace(request, evidence=evidence.model_copy(update={"entries": entries, "passages": passages}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
