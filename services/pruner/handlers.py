@@ -16,7 +16,7 @@ from winnow.compaction.decide import DEFAULT_TAU, Fate, Judged, fates, without
 from winnow.contracts.envelope import encode
 from winnow.contracts.events import Committed, Entry, EntryDecision, Score, Scores, Text, sha256
 from winnow.contracts.topics import COMMITTED, OBSERVATION, SCORES, Topic
-from winnow.contracts.vocabulary import Decision, Mode, Outcome, Reason, RootSource, Rules, Verdict, mildest
+from winnow.contracts.vocabulary import Decision, FindingKind, Mode, Outcome, Reason, RootSource, Rules, Verdict, mildest
 from winnow.messaging.records import Dead, Handled, Outgoing, Received
 from winnow.storage import boundaries, entries, fleets, originals, stages
 from winnow.storage.boundaries import Boundary, ParentLookup
@@ -264,10 +264,11 @@ def _decide(  # noqa: PLR0913  everything that a decision rests on, each by its 
                 n=e.n, above=tuple(n for n in (e.parent, e.lead_in) if n is not None), span=e.span, pinned_by=e.pinned_by, root=found[e.n],
                 score=scores[e.n].score if e.n in scores else None,
                 verdict=scores[e.n].verdict if e.n in scores else Verdict.UNSCORED,
+                stale=e.n in scores and FindingKind.STALE in scores[e.n].flags,
             )
             for e in listed
         ],
-        tau=tau, rules=boundary.rules, judged=judged,
+        tau=tau, rules=boundary.rules, judged=judged, prune_stale=point.prune_stale,
     )  # fmt: skip
     mode = mildest(boundary.mode, point.mode, *([Mode.ANNOTATE] if gate.held else []))
     gone = {f.n for f in fate if f.decision is Decision.PRUNED} if mode is Mode.ENFORCE else set()
@@ -330,5 +331,6 @@ def _entry_decision(entry: Entry, fate: Fate, score: Score | None, root: RootSou
         provenance=entry.provenance,
         root_source=root,
         explanation=score.explanation if score else "no usable answer: kept",
+        flags=score.flags if score else (),
         pinned_by=entry.pinned_by,
     )

@@ -22,6 +22,8 @@ class Judged:
     score: float | None
     verdict: Verdict
     root: Root
+    #: Listed as open although an output shows it done.
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +35,15 @@ class Fate:
     reason: DecisionReason
 
 
-def fates(entries: Sequence[Judged], *, tau: float, rules: Rules, judged: bool = True) -> tuple[Fate, ...]:
+def fates(entries: Sequence[Judged], *, tau: float, rules: Rules, judged: bool = True, prune_stale: bool = False) -> tuple[Fate, ...]:
     """Decide every entry of a boundary. `judged` is False where the outcome is unjudged or not_a_summary: all is kept.
 
-    Under `published` each entry is decided by its score alone: no pins, no roots, no user turns, no scaffold.
+    `prune_stale`: work that is listed as open and was done goes, whoever asked for it. Under `published` each entry is decided by its score
+    alone: no pins, no roots, no user turns, no scaffold.
     """
     if not judged:
         return tuple(Fate(n=e.n, decision=Decision.KEPT, reason=DecisionReason.NOT_JUDGED) for e in entries)
-    own = {e.n: _own(e, tau, rules) for e in entries}
+    own = {e.n: _own(e, tau, rules, prune_stale=prune_stale) for e in entries}
     if rules is Rules.PUBLISHED:
         return tuple(Fate(n=n, decision=decision, reason=reason) for n, (decision, reason) in own.items())
     kept = {n for n, (decision, _) in own.items() if decision is Decision.KEPT}
@@ -49,7 +52,7 @@ def fates(entries: Sequence[Judged], *, tau: float, rules: Rules, judged: bool =
     return tuple(Fate(n=e.n, decision=own[e.n][0], reason=own[e.n][1]) for e in entries)
 
 
-def _own(entry: Judged, tau: float, rules: Rules) -> tuple[Decision, DecisionReason]:
+def _own(entry: Judged, tau: float, rules: Rules, *, prune_stale: bool) -> tuple[Decision, DecisionReason]:
     """Decide an entry by itself, before its children are looked at."""
     if entry.score is None or entry.verdict is Verdict.UNSCORED:
         return Decision.KEPT, DecisionReason.UNSCORED
@@ -58,6 +61,8 @@ def _own(entry: Judged, tau: float, rules: Rules) -> tuple[Decision, DecisionRea
             return Decision.KEPT, DecisionReason.PINNED
         if entry.root.inherited_unsourced:
             return Decision.PRUNED, DecisionReason.INHERITED_UNSOURCED
+        if prune_stale and entry.stale:
+            return Decision.PRUNED, DecisionReason.STALE
         if entry.verdict is Verdict.USER_SOURCED:
             return Decision.KEPT, DecisionReason.USER_SOURCED
     return (Decision.KEPT if entry.score >= tau else Decision.PRUNED), DecisionReason.SCORE

@@ -10,6 +10,7 @@ from winnow.contracts.events import Entry, EntryDecision, JudgeId, Passage, Scor
 from winnow.contracts.vocabulary import (
     Decision,
     DecisionReason,
+    FindingKind,
     Origin,
     ProvenanceClass,
     RootSource,
@@ -89,6 +90,7 @@ def _entry(row: raw.Record, links: Sequence[tuple[int, int, float]]) -> dict[str
         "previous_entry": row["previous_entry"],
         "previous_similarity": row["previous_similarity"],
         "features": row["features"],
+        "findings": row["findings"],
     }
 
 
@@ -178,6 +180,7 @@ def _score(row: raw.Record) -> tuple[Score, JudgeId]:
         provenance=ProvenanceClass(row["provenance"]),
         explanation=row["explanation"],
         passages=tuple(row["passages"]),
+        flags=tuple(FindingKind(kind) for kind in row["flags"]),
     )
     return score, JudgeId.model_construct(name=row["judge"], version=row["judge_version"], model=row["model"])
 

@@ -25,6 +25,8 @@ class Point:
     judge: str = "local"
     require_certificate: bool = False
     hold_if_monitor_stale: bool = False
+    #: Prune what is listed as open although an output shows it done.
+    prune_stale: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +63,14 @@ class Gate:
 
 _FLEETS = """
 SELECT f.fleet, f.held_since, f.held_because, f.held_by, p.id, p.mode, p.tau, p.judge, p.require_certificate, p.hold_if_monitor_stale,
-    p.created_at, p.created_by, p.because
+    p.prune_stale, p.created_at, p.created_by, p.because
 FROM fleets f JOIN operating_points p ON p.id = f.operating_point
 """
 
 _POINTS = """
-INSERT INTO operating_points (fleet, mode, tau, judge, require_certificate, hold_if_monitor_stale, created_at, created_by, because)
-SELECT f, $2, $3, $4, $5, $6, $7, $8, $9 FROM unnest($1::text[]) AS f ORDER BY f
+INSERT INTO operating_points (fleet, mode, tau, judge, require_certificate, hold_if_monitor_stale, created_at, created_by, because,
+    prune_stale)
+SELECT f, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM unnest($1::text[]) AS f ORDER BY f
 RETURNING id, fleet
 """
 
@@ -94,6 +97,7 @@ def _point(row: raw.Record) -> OperatingPoint:
             judge=row["judge"],
             require_certificate=row["require_certificate"],
             hold_if_monitor_stale=row["hold_if_monitor_stale"],
+            prune_stale=row["prune_stale"],
         ),
         created_at=row["created_at"],
         created_by=row["created_by"],
@@ -136,7 +140,7 @@ async def _set(tx: AsyncConnection, fleets: list[str], point: Point, *, by: str,
         return {}
     rows = await raw.fetch(
         tx, _POINTS, fleets, point.mode, point.tau, storable(point.judge), point.require_certificate, point.hold_if_monitor_stale, now,
-        storable(by), storable_or_none(because),
+        storable(by), storable_or_none(because), point.prune_stale,
     )  # fmt: skip
     ids = {r["fleet"]: r["id"] for r in rows}
     await raw.execute(

@@ -39,11 +39,13 @@ _STORE: Final = """
 WITH there AS (
     SELECT b.fleet, b.boundary_id, b.boundary_at FROM boundaries b WHERE b.fleet = $1 AND b.boundary_id = $2 FOR SHARE
 )
-INSERT INTO scores (fleet, boundary_id, boundary_at, n, judge, judge_version, model, p, score, verdict, provenance, explanation, passages)
-SELECT t.fleet, t.boundary_id, t.boundary_at, s.n, $3, $4, $5, s.p, s.score, s.verdict, s.provenance, s.explanation, s.passages::int[]
+INSERT INTO scores (fleet, boundary_id, boundary_at, n, judge, judge_version, model, p, score, verdict, provenance, explanation, passages,
+    flags)
+SELECT t.fleet, t.boundary_id, t.boundary_at, s.n, $3, $4, $5, s.p, s.score, s.verdict, s.provenance, s.explanation, s.passages::int[],
+    s.flags::text[]
 FROM there t
-CROSS JOIN unnest($6::int[], $7::float8[], $8::float8[], $9::text[], $10::text[], $11::text[], $12::text[])
-    AS s(n, p, score, verdict, provenance, explanation, passages)
+CROSS JOIN unnest($6::int[], $7::float8[], $8::float8[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[])
+    AS s(n, p, score, verdict, provenance, explanation, passages, flags)
 JOIN entries e ON e.fleet = t.fleet AND e.boundary_id = t.boundary_id AND e.boundary_at = t.boundary_at AND e.n = s.n
 ON CONFLICT DO NOTHING
 """
@@ -101,8 +103,17 @@ async def store(tx: AsyncConnection, key: Key, judge: JudgeId, scores: Sequence[
     Nothing is stored for a boundary that was erased, and nothing twice for one judge and version.
     """
     rows = [
-        (s.n, s.p, s.score, s.verdict.value, s.provenance.value, storable(s.explanation), "{" + ",".join(map(str, s.passages)) + "}")
+        (
+            s.n,
+            s.p,
+            s.score,
+            s.verdict.value,
+            s.provenance.value,
+            storable(s.explanation),
+            "{" + ",".join(map(str, s.passages)) + "}",
+            "{" + ",".join(s.flags) + "}",
+        )
         for s in scores
     ]
     who = (storable(judge.name), storable(judge.version), storable_or_none(judge.model))
-    return await raw.execute(tx, _STORE, key.fleet, key.boundary_id, *who, *raw.columns(rows, 7))
+    return await raw.execute(tx, _STORE, key.fleet, key.boundary_id, *who, *raw.columns(rows, 8))

@@ -30,7 +30,7 @@ def _output(stage: str, first: int) -> str:
 )"""  # noqa: S608  the same
 
 
-#: $4 now; $5-$12 outputs; $13-$18 boundaries; $19-$38 entries; $39-$46 passages; $47-$51 links.
+#: $4 now; $5-$12 outputs; $13-$18 boundaries; $19-$39 entries; $40-$47 passages; $48-$52 links.
 EVIDENCE = f"""
 WITH {_locked("evidence_at")},
 stamped AS (
@@ -43,34 +43,35 @@ stamped AS (
 {_output("evidence", 5)},
 put_entries AS (
     INSERT INTO entries (fleet, boundary_id, boundary_at, n, section, section_class, text, text_key, span_start, span_end, pinned_by,
-        truncated, provenance, sources, previous_entry, previous_similarity, origins, features, entry_key, parent, lead_in, previous_key)
+        truncated, provenance, sources, previous_entry, previous_similarity, origins, features, entry_key, parent, lead_in, previous_key,
+        findings)
     SELECT l.fleet, l.boundary_id, l.boundary_at, e.n, e.section, e.section_class, e.text, e.text_key, e.span_start, e.span_end,
         e.pinned_by, e.truncated, e.provenance, e.sources::text[], e.previous_entry, e.previous_similarity, e.origins::jsonb,
-        e.features::jsonb, e.entry_key, e.parent, e.lead_in, e.previous_key
+        e.features::jsonb, e.entry_key, e.parent, e.lead_in, e.previous_key, e.findings::jsonb
     FROM unnest($19::int[], $20::int[], $21::text[], $22::text[], $23::text[], $24::text[], $25::int[], $26::int[], $27::text[],
         $28::bool[], $29::text[], $30::text[], $31::int[], $32::float8[], $33::text[], $34::text[],
-        $35::text[], $36::int[], $37::int[], $38::text[])
+        $35::text[], $36::int[], $37::int[], $38::text[], $39::text[])
         AS e(ord, n, section, section_class, text, text_key, span_start, span_end, pinned_by, truncated, provenance, sources,
-            previous_entry, previous_similarity, origins, features, entry_key, parent, lead_in, previous_key)
+            previous_entry, previous_similarity, origins, features, entry_key, parent, lead_in, previous_key, findings)
     JOIN locked l ON l.ord = e.ord
 ),
 put_passages AS (
     INSERT INTO evidence_passages (fleet, boundary_id, boundary_at, passage, message, tool, origin, start_at, end_at, text)
     SELECT l.fleet, l.boundary_id, l.boundary_at, p.passage, p.message, p.tool, p.origin, p.start_at, p.end_at, p.text
-    FROM unnest($39::int[], $40::int[], $41::int[], $42::text[], $43::text[], $44::int[], $45::int[], $46::text[])
+    FROM unnest($40::int[], $41::int[], $42::int[], $43::text[], $44::text[], $45::int[], $46::int[], $47::text[])
         AS p(ord, passage, message, tool, origin, start_at, end_at, text)
     JOIN locked l ON l.ord = p.ord
 ),
 put_links AS (
     INSERT INTO entry_evidence (fleet, boundary_id, boundary_at, n, rank, passage, bm25)
     SELECT l.fleet, l.boundary_id, l.boundary_at, x.n, x.rank, x.passage, x.bm25
-    FROM unnest($47::int[], $48::int[], $49::int[], $50::int[], $51::float8[]) AS x(ord, n, rank, passage, bm25)
+    FROM unnest($48::int[], $49::int[], $50::int[], $51::int[], $52::float8[]) AS x(ord, n, rank, passage, bm25)
     JOIN locked l ON l.ord = x.ord
 )
 SELECT fleet, boundary_id FROM locked
 """  # noqa: S608  the same
 
-#: $4 now; $5-$12 outputs; $13-$16 boundaries; $17-$27 scores.
+#: $4 now; $5-$12 outputs; $13-$16 boundaries; $17-$28 scores.
 SCORES = f"""
 WITH {_locked("scored_at")},
 stamped AS (
@@ -82,11 +83,12 @@ stamped AS (
 {_output("scores", 5)},
 put_scores AS (
     INSERT INTO scores (fleet, boundary_id, boundary_at, n, judge, judge_version, model, p, score, verdict, provenance, explanation,
-        passages)
+        passages, flags)
     SELECT l.fleet, l.boundary_id, l.boundary_at, s.n, s.judge, s.judge_version, s.model, s.p, s.score, s.verdict, s.provenance,
-        s.explanation, s.passages::int[]
+        s.explanation, s.passages::int[], s.flags::text[]
     FROM unnest($17::int[], $18::int[], $19::text[], $20::text[], $21::text[], $22::float8[], $23::float8[], $24::text[], $25::text[],
-        $26::text[], $27::text[]) AS s(ord, n, judge, judge_version, model, p, score, verdict, provenance, explanation, passages)
+        $26::text[], $27::text[], $28::text[])
+        AS s(ord, n, judge, judge_version, model, p, score, verdict, provenance, explanation, passages, flags)
     JOIN locked l ON l.ord = s.ord
 )
 SELECT fleet, boundary_id FROM locked

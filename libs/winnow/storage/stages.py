@@ -156,12 +156,12 @@ async def store_evidence(tx: AsyncConnection, answers: Sequence[EvidenceAnswer],
                 i, e.n, storable(e.section), e.section_class, storable(e.text), text_key(e.text), e.span[0], e.span[1],
                 storable_or_none(e.pinned_by), e.truncated, e.provenance, "{" + ",".join(e.sources) + "}", e.previous_entry,
                 e.previous_similarity, jsonb([(v.value, v.origin, v.message, v.tool) for v in e.values]), jsonb(e.features),
-                e.key, e.parent, e.lead_in, e.previous_key,
+                e.key, e.parent, e.lead_in, e.previous_key, jsonb([f.model_dump(mode="json", exclude_defaults=True) for f in e.findings]),
             ))  # fmt: skip
             links.extend((i, e.n, x.rank, x.passage, x.bm25) for x in e.evidence)
         passages.extend((i, p.id, p.message, storable_or_none(p.tool), p.origin, p.start, p.end, storable(p.text)) for p in event.passages)
     rows = await raw.fetch(
-        tx, sql_stages.EVIDENCE, *_asked(batch), now, *_outputs(batch), *raw.columns(boundaries, 6), *raw.columns(entries, 20),
+        tx, sql_stages.EVIDENCE, *_asked(batch), now, *_outputs(batch), *raw.columns(boundaries, 6), *raw.columns(entries, 21),
         *raw.columns(passages, 8), *raw.columns(links, 5),
     )  # fmt: skip
     return _stored(rows)
@@ -182,12 +182,12 @@ async def store_scores(tx: AsyncConnection, answers: Sequence[ScoresAnswer], *, 
             scores.extend(
                 (
                     i, s.n, name, version, model, s.p, s.score, s.verdict, s.provenance, storable(s.explanation),
-                    "{" + ",".join(map(str, s.passages)) + "}",
+                    "{" + ",".join(map(str, s.passages)) + "}", "{" + ",".join(s.flags) + "}",
                 )
                 for s in said.scores
             )  # fmt: skip
     rows = await raw.fetch(
-        tx, sql_stages.SCORES, *_asked(batch), now, *_outputs(batch), *raw.columns(boundaries, 4), *raw.columns(scores, 11)
+        tx, sql_stages.SCORES, *_asked(batch), now, *_outputs(batch), *raw.columns(boundaries, 4), *raw.columns(scores, 12)
     )
     return _stored(rows)
 

@@ -14,6 +14,7 @@ from winnow.contracts.events import (
     EntryDecision,
     EntryEvidence,
     Evidence,
+    Finding,
     JudgeId,
     Message,
     Passage,
@@ -27,6 +28,7 @@ from winnow.contracts.topics import COMMITTED, EVIDENCE, SCORES
 from winnow.contracts.vocabulary import (
     Decision,
     DecisionReason,
+    FindingKind,
     MessageKind,
     Mode,
     Outcome,
@@ -42,6 +44,10 @@ from winnow.storage.database import Database
 from winnow.storage.originals import Content, Kind, NewHandle
 
 JUDGE = JudgeId(name="local", version="1")
+#: What speaks against the second entry.
+FINDING = Finding(
+    kind=FindingKind.CONTRADICTED, claim="480", key="total", said="490", by=ProvenanceClass.ENVIRONMENT, message=0, tool="search", at=3
+)
 
 
 def candidate(
@@ -107,6 +113,7 @@ def evidence(
                 provenance=ProvenanceClass.ENVIRONMENT if n == 1 else ProvenanceClass.NOWHERE,
                 values=(ValueOrigin(value="HAT136", origin=ProvenanceClass.ENVIRONMENT, message=0, tool="search"),),
                 sources=(ProvenanceClass.ENVIRONMENT,) if n == 1 else (),
+                findings=() if n == 1 else (FINDING,),
                 features={"coverage": 0.25 * n},
             )
             for n, text in enumerate(texts, 1)
@@ -135,6 +142,7 @@ def scores(
                 provenance=ProvenanceClass.ENVIRONMENT if n == 1 else ProvenanceClass.NOWHERE,
                 explanation=explanation,
                 passages=(1,) if n == 1 else (),
+                flags=() if n == 1 else (FINDING.kind,),
             )
             for n in range(1, count + 1)
         ),

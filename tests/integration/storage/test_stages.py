@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.waiting import eventually
 from tests.integration.storage.builders import candidate, committed, evidence, scores, stored, told
-from winnow.contracts.vocabulary import Decision, Outcome, RootSource
+from winnow.contracts.vocabulary import Decision, FindingKind, Outcome, RootSource
 from winnow.storage import boundaries, entries, raw, stages
 from winnow.storage.database import COMMITTED_CHANNEL
 from winnow.storage.keys import Stage
@@ -33,6 +33,7 @@ async def test_a_boundary_goes_through(db, fleet, now):
     assert [h.entry for h in history] == list(loaded)
     assert history[0].passages == asked.event.passages
     assert (history[0].score.score, history[0].judge.name) == (0.9, "local")
+    assert [h.score.flags for h in history] == [(), (FindingKind.CONTRADICTED,)]
     assert history[1].decision.decision is Decision.PRUNED
     assert [(c.n, c.decision, c.root_source) for c in carried] == [
         (1, Decision.KEPT, RootSource.ENVIRONMENT), (2, Decision.PRUNED, RootSource.NONE),

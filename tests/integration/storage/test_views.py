@@ -39,6 +39,15 @@ async def test_documented_queries_run(db, fleet, now, query):
         await raw.fetch(tx, query)
 
 
+async def test_findings(db, fleet, now):
+    """What the span says against an entry is a row with both sides, the place of the other one, and what became of the entry."""
+    await told(db, candidate(fleet), now)
+    async with db.transaction() as tx:
+        (row,) = await raw.fetch(tx, "SELECT * FROM entry_findings WHERE fleet = $1", fleet)
+    assert (row["n"], row["kind"], row["claim"], row["key"], row["said"]) == (2, "contradicted", "480", "total", "490")
+    assert (row["said_by"], row["message"], row["tool"], row["decision"]) == ("environment", 0, "search", "pruned")
+
+
 async def test_histories(db, fleet, now):
     """The histories tell the boundary and its entries: section, score, decision, root and evidence text."""
     whole = await told(db, candidate(fleet, host="openclaw"), now)

@@ -19,9 +19,10 @@ def judged(
     pinned_by: str | None = None,
     verdict: Verdict = Verdict.SOURCED,
     root: Root = SOURCED,
+    stale: bool = False,
 ) -> Judged:
     """An entry with one thing worth testing."""
-    return Judged(n=n, above=above, span=(n, n + 1), pinned_by=pinned_by, score=score, verdict=verdict, root=root)
+    return Judged(n=n, above=above, span=(n, n + 1), pinned_by=pinned_by, score=score, verdict=verdict, root=root, stale=stale)
 
 
 def fate(entry: Judged, rules: Rules = Rules.WINNOW) -> tuple[Decision, DecisionReason]:
@@ -55,6 +56,19 @@ def test_published_rules_know_neither_pins_nor_roots_nor_user_sources(
     """Under `published` only the score decides; under `winnow` pins, roots and user turns do too."""
     assert fate(entry) == winnow
     assert fate(entry, Rules.PUBLISHED) == published
+
+
+def test_stale_work_goes_only_where_the_operating_point_says_so() -> None:
+    """Open work that was done is kept by its score unless stale entries are pruned; then it goes, pins and `published` rules aside."""
+    done = judged(0.9, verdict=Verdict.STALE, stale=True)
+    assert fate(done) == (Decision.KEPT, DecisionReason.SCORE)
+    (found,) = fates([done], tau=0.5, rules=Rules.WINNOW, prune_stale=True)
+    assert (found.decision, found.reason) == (Decision.PRUNED, DecisionReason.STALE)
+    asked = judged(0.1, verdict=Verdict.USER_SOURCED, stale=True)
+    assert fate(asked) == (Decision.KEPT, DecisionReason.USER_SOURCED)
+    for entry, rules in ((judged(0.9, stale=True, pinned_by="host"), Rules.WINNOW), (judged(0.9, stale=True), Rules.PUBLISHED)):
+        (found,) = fates([entry], tau=0.5, rules=rules, prune_stale=True)
+        assert found.decision is Decision.KEPT
 
 
 def test_parents_of_kept_entries_stay_at_any_depth() -> None:

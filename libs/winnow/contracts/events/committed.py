@@ -8,6 +8,7 @@ from winnow.contracts.events.base import BoundaryRef, Handle, JudgeId, Model, Mo
 from winnow.contracts.vocabulary import (
     Decision,
     DecisionReason,
+    FindingKind,
     Mode,
     Outcome,
     ProvenanceClass,
@@ -33,6 +34,7 @@ class EntryDecision(Model):
     provenance: ProvenanceClass = Field(description="Where its information was first said.")
     root_source: RootSource = Field(description="Where its support entered the run, followed through previous summaries.")
     explanation: str = Field(description="One line that a person can check.")
+    flags: tuple[FindingKind, ...] = Field(default=(), description="Kinds of what speaks against the entry; the verdict names one at most.")
     pinned_by: str | None = Field(default=None, description="`profile` or `host` where the entry must not be pruned.")
 
 

@@ -114,6 +114,7 @@ entries = Table(
     Column("previous_similarity", Double, nullable=False),
     Column("origins", JSONB, nullable=False),
     Column("features", JSONB, nullable=False),
+    Column("findings", JSONB, nullable=False, server_default=text("'[]'")),
     PrimaryKeyConstraint("fleet", "boundary_id", "n", "boundary_at", name="entries_pkey"),
     postgresql_partition_by="RANGE (boundary_at)",
 )
@@ -162,6 +163,7 @@ scores = Table(
     Column("provenance", Text, nullable=False),
     Column("explanation", Text, nullable=False),
     Column("passages", ARRAY(Integer), nullable=False),
+    Column("flags", ARRAY(Text), nullable=False, server_default=text("'{}'")),
     PrimaryKeyConstraint("fleet", "boundary_id", "n", "judge", "judge_version", "boundary_at", name="scores_pkey"),
     postgresql_partition_by="RANGE (boundary_at)",
 )

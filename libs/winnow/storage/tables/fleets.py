@@ -41,6 +41,7 @@ operating_points = Table(
     Column("judge", Text, nullable=False),
     Column("require_certificate", Boolean, nullable=False),
     Column("hold_if_monitor_stale", Boolean, nullable=False),
+    Column("prune_stale", Boolean, nullable=False, server_default=text("false")),
     Column("created_at", INSTANT, nullable=False),
     Column("created_by", Text, nullable=False),
     Column("because", Text),
