@@ -141,6 +141,7 @@ def test_intervals_for_reading_are_no_bounds(n):
 
 
 @given(st.integers(1, 800), st.data(), st.floats(0.001, 0.4))
+@settings(max_examples=40)
 def test_the_bound_inverts_the_test(n, data, delta):
     """The exact test at its own bound has p = delta; the other bounds are the smallest accepted alpha."""
     k = data.draw(st.integers(0, n - 1))
@@ -152,7 +153,7 @@ def test_the_bound_inverts_the_test(n, data, delta):
 
 
 @given(st.integers(2, 400), st.data(), st.floats(0.001, 0.3))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_bounds_are_monotone(n, data, delta):
     """A bound rises with k and falls with n and with delta."""
     k = data.draw(st.integers(1, n - 1))
@@ -187,7 +188,7 @@ def test_a_hundred_thousand_units():
 
 
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=60), st.randoms())
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_order_does_not_move_what_claims_not_to_depend_on_it(values, rng):
     """Exact, Hoeffding–Bentkus, empirical Bernstein and the grid mixture are invariant under permutation, to the bit."""
     shuffled = list(values)
@@ -237,15 +238,15 @@ def test_the_anytime_bound_holds_at_every_look():
 
 
 def test_graded_bounds_miss_no_more_often_than_they_say():
-    """On zero-inflated losses, 300 draws of 60 units, every graded bound misses in at most 5 % and three standard errors."""
+    """On zero-inflated losses, 150 draws of 60 units, every graded bound misses in at most 5 % and three standard errors."""
     rng = np.random.default_rng(5)
     missed = dict.fromkeys(("hb", "eb", "grid", "wsr"), 0)
     mean = 0.2 * 2 / 7
-    for _ in range(300):
+    for _ in range(150):
         values = np.where(rng.random(60) < 0.2, rng.beta(2, 5, 60), 0.0).tolist()
         for name in missed:
             missed[name] += methods.upper(in_order(values), 0.05, name) < mean
-    assert all(count <= 300 * (0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)) for count in missed.values()), missed
+    assert all(count <= 150 * (0.05 + 3 * math.sqrt(0.05 * 0.95 / 150)) for count in missed.values()), missed
 
 
 def test_the_betting_machinery_agrees_with_confseq():
@@ -285,7 +286,7 @@ def test_the_p_value_and_the_bound_say_the_same(name):
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=5, max_size=80))
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_paired_losses_are_mapped_and_mapped_back(values):
     """The bound of d is 2U - 1 of (d + 1)/2, the lower bound is that of -d, and the mean lies between."""
     sample = Sample.paired(values)
@@ -296,7 +297,7 @@ def test_paired_losses_are_mapped_and_mapped_back(values):
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=50))
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_lower_bounds_mirror_upper_ones(values):
     """Lower bounds lie below the mean; of counts, it is Clopper–Pearson's."""
     sample = Sample.graded(values)

@@ -55,7 +55,7 @@ def test_turns_are_refused():
 def test_bounds_over_turns_do_not_cover_and_bounds_over_runs_do():
     """At an intra-run correlation of .2 an exact bound over turns misses far more than 5 %, the grid bound of trajectory means does not."""
     rng = np.random.default_rng(0)
-    runs, turns, p, icc, draws = 60, 10, 0.1, 0.2, 250
+    runs, turns, p, icc, draws = 60, 10, 0.1, 0.2, 120
     a, b = p * (1 - icc) / icc, (1 - p) * (1 - icc) / icc
     over_turns = over_runs = 0
     for _ in range(draws):

@@ -72,7 +72,7 @@ def test_type_one_errors_by_enumeration(n, lost, gained, wald, tango):
 
 
 @given(pairs())
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_intervals_hold_the_estimate_and_mirror(counts):
     """Every interval holds the change, and swapping the arms mirrors it."""
     swapped = Pairs(lost=counts.gained, gained=counts.lost, n=counts.n)
@@ -89,7 +89,7 @@ def test_intervals_hold_the_estimate_and_mirror(counts):
 
 
 @given(pairs(), st.floats(0.01, 0.3))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_the_interval_inverts_the_score(counts, delta):
     """The score at Tango's lower end is the normal quantile."""
     low, _ = paired.tango(counts, delta)

@@ -6,7 +6,7 @@ import warnings
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.assurance.vectors import golden, published
@@ -88,6 +88,7 @@ def test_edges():
 
 
 @given(counts(), alphas, alphas)
+@settings(max_examples=40)
 def test_p_falls_in_alpha(kn, one, two):
     """A larger budget is never harder to certify."""
     low, high = sorted((one, two))
@@ -96,6 +97,7 @@ def test_p_falls_in_alpha(kn, one, two):
 
 
 @given(counts(), alphas)
+@settings(max_examples=40)
 def test_p_rises_in_k(kn, alpha):
     """One more loss never makes the case better."""
     k, n = kn
@@ -104,6 +106,7 @@ def test_p_rises_in_k(kn, alpha):
 
 
 @given(counts(), alphas)
+@settings(max_examples=40)
 def test_the_exact_test_is_the_sharpest(kn, alpha):
     """The exact p is never above Bentkus's, and the seed form never below the published one."""
     assert pvalues.exact(*kn, alpha) <= pvalues.bentkus(*kn, alpha)

@@ -27,7 +27,7 @@ def test_a_shift_shows_against_the_control():
 
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.floats(0, 1)), min_size=2, max_size=5), st.integers(0, 5))
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_the_control_is_what_random_blocks_do(shape, seed):
     """The exact hypergeometric control agrees with partitions drawn at random."""
     domains = [Domain(name=str(i), k=round(n * share), n=n) for i, (n, share) in enumerate(shape)]
@@ -57,7 +57,7 @@ def test_fresh_halves():
 
 
 @given(st.integers(2, 60), st.data())
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_coverage_by_another_enumeration(n, data):
     """P(p <= U) agrees with scipy's binomial law."""
     p = data.draw(st.floats(0.01, 0.99))

@@ -209,10 +209,9 @@ def test_names_with_controls_do_not_steer_the_terminal(winnow, write):
 
 @plots
 def test_plots_are_reproducible(winnow, write, tmp_path):
-    """The same losses give the same SVG, byte for byte; PNG works too."""
+    """The same losses give the same SVG, byte for byte."""
     source = write(*tasks())
-    places = [tmp_path / name for name in ("a.svg", "b.svg", "c.png")]
+    places = [tmp_path / name for name in ("a.svg", "b.svg")]
     for place in places:
         assert winnow("certify", source, "--alpha", "0.1", "--plot", str(place)).code == 0
     assert places[0].read_bytes() == places[1].read_bytes()
-    assert places[2].read_bytes().startswith(b"\x89PNG")
