@@ -14,20 +14,21 @@ import pytest
 from tests.harness.waiting import eventually
 from tests.integration.storage.builders import candidate, new_boundary, told
 from winnow.contracts.errors import Conflict, NotFound, Permanent
-from winnow.storage import boundaries, entries, fleets, originals, outbox, raw, readers, retention
+from winnow.contracts.events import Graded, Observation, Sampled
+from winnow.storage import boundaries, entries, fleets, folding, observations, originals, outbox, raw, readers, retention
 from winnow.storage.database import COMMITTED_CHANNEL, Database
 from winnow.storage.originals import Content, Kind, NewHandle
 
 VIEWS = (
     "boundary_history", "entry_history", "unsupported_by_section", "unsupported_by_boundary", "entry_persistence", "fleet_daily",
-    "stream_status", "judge_cost_daily",
+    "stream_status", "judge_cost_daily", "stream_epochs", "run_outcomes", "entry_findings",
     "composition_entries", "composition_by_section", "composition_by_boundary", "composition_persistence", "composition_kept",
 )  # fmt: skip
 TABLES = (
     "fleets", "operating_points", "api_keys", "reader_roles", "audit_log", "runs", "boundaries", "entries", "evidence_passages",
     "entry_evidence", "scores", "decisions", "judge_calls", "stage_outputs", "originals", "handles", "recoveries", "runtime_events",
     "outbox", "dead_letters", "locks", "streams", "observation_keys", "observations", "monitor_states", "monitor_heartbeats", "alerts",
-    "certificates",
+    "certificates", "monitor_epochs", "open_runs", "run_units", "fleet_activity", "prune_profiles", "webhook_deliveries",
 )  # fmt: skip
 
 
@@ -50,6 +51,19 @@ async def tenants(database, db, now) -> AsyncIterator[tuple[Tenant, Tenant]]:
             await fleets.ensure(tx, [fleet], default=fleets.Point(), now=now)
             await readers.create(tx, fleet, role, password, by="ops", now=now)
         await told(db, candidate(fleet, run=f"run {word}", texts=[f"- {word} ordered", f"- will call {word}"]), now)
+        async with db.transaction() as tx:
+            unit = Observation(
+                fleet=fleet, event_id=uuid.uuid4(), stream=f"harm {word}", unit=f"run {word}", sampled=Sampled(probability=1, at=now),
+                graded=Graded(loss=0.0, grader="rule", at=now),
+            )  # fmt: skip
+            await folding.fold(tx, (await observations.put(tx, [unit], now=now)).streams, folding.Policy(), now=now)
+            await raw.execute(
+                tx,
+                "INSERT INTO run_units (fleet, run, closed_at, because, boundaries, coin) VALUES ($1, $2, $3, 'idle', 0, 0)",
+                fleet,
+                f"run {word}",
+                now,
+            )
         made.append(
             Tenant(fleet=fleet, role=role, word=word, dsn=database.server.dsn(database.name, role=role, password=password, driver=""))
         )
@@ -81,7 +95,8 @@ async def test_readers_see_their_own_fleet(tenants):
                 seen = await _sees(connection, view)
                 assert other.fleet not in seen
                 assert other.word not in seen
-            assert me.word in await _sees(connection, "entry_history")
+            for view in ("entry_history", "stream_epochs", "run_outcomes"):
+                assert me.word in await _sees(connection, view)
             assert me.fleet in await _sees(connection, "fleet_daily")
         finally:
             await connection.close()
