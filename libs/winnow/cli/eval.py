@@ -7,6 +7,7 @@ import sys
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,9 @@ from winnow.contracts.events import sha256
 from winnow.contracts.vocabulary import Rules
 
 if TYPE_CHECKING:
+    from winnow.cli.evaluating import Progress
+    from winnow.cli.folding import Folds
+    from winnow.judging.evaluation.labelled import LabelledBoundary
     from winnow.judging.port import Judge
 
 #: Threshold of a new fleet.
@@ -28,6 +32,13 @@ DataFile = Annotated[str, typer.Argument(metavar="DATA.jsonl", help="Labelled bo
 JudgeName = Annotated[str, typer.Option("--judge", metavar="NAME", help="The judge.")]
 RulesOption = Annotated[Rules, typer.Option(help="`winnow`: the whole design; `published`: Source-Judged Compaction to the letter.")]
 Timeout = Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="The most that one boundary may take.")]
+
+
+class Fold(StrEnum):
+    """What a fitted judge must not have seen of the boundary that it scores."""
+
+    RUN = "run"
+    DOMAIN = "domain"
 
 
 class BadOption(Permanent):
@@ -52,6 +63,7 @@ def judge(  # noqa: PLR0913  the options of a command
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder for the record (JSON), Markdown and HTML.")] = None,
     gate: Annotated[list[str] | None, typer.Option(metavar="FIGURE>=N", help="A condition: auroc.reasoning>=0.9. May be repeated.")] = None,
     tau: Annotated[float, typer.Option(min=0, max=1, help="Keep where score >= tau.")] = TAU,
+    folds: Annotated[Fold | None, typer.Option(help="Fit the local judge again for each run or domain, without it.")] = None,
     repeats: Annotated[int | None, typer.Option(min=1, max=100, help="Askings of the same request; left out: 5, remote judges 1.")] = None,
     stress: Annotated[bool | None, typer.Option(help="Changed and reordered boundaries; left out: yes, for remote judges no.")] = None,
     grader: Annotated[str | None, typer.Option(metavar="KIND[:NAME]", help="Who labelled: human, model, rule or synthetic.")] = None,
@@ -71,7 +83,7 @@ def judge(  # noqa: PLR0913  the options of a command
 
     Examples:  winnow eval judge dev.jsonl --out report --gate 'auroc.reasoning>=0.9' --gate 'stress_kept.digit_changed<=0.06'
 
-    winnow eval judge dev.jsonl --judge local --against formula --json
+    winnow eval judge dev.jsonl --folds domain --against formula --json
     """
     from winnow.cli import evaluating
     from winnow.cli.judges import named, registered
@@ -88,19 +100,24 @@ def judge(  # noqa: PLR0913  the options of a command
     found = read_data(content, rules)
     records.make_folder(out)
     remote = subject.capabilities.remote
+    progress = evaluating.Progress(terminal)
+    by_fold = None if folds is None else _fit_again(subject, found.boundaries, folds, seed=seed, content=content, progress=progress)
     plan = evaluating.Plan(
-        judge=subject,
-        judge_of=lambda _: subject,
+        judge=subject.id if by_fold is None else by_fold.id,
+        remote=remote,
+        judge_of=(lambda _: subject) if by_fold is None else by_fold.judge_of,
         other=other,
         tau=tau,
         seed=seed,
         timeout_s=timeout,
         repeats=repeats or (1 if remote else evaluating.REPEATS),
         stress=not remote if stress is None else stress,
+        folds=None if folds is None else folds.value,
     )
     hash_seeds = itertools.count(1)
-    fresh = None if remote else lambda: evaluating.in_fresh_process(content, name, rules, hash_seeds)
-    work = evaluating.study_of(plan, found.boundaries, evaluating.Progress(terminal), fresh)
+    # A judge of folds lives in this process only.
+    fresh = None if remote or folds else lambda: evaluating.in_fresh_process(content, name, rules, hash_seeds)
+    work = evaluating.study_of(plan, found.boundaries, progress, fresh)
     study = asyncio.run(evaluating.closing(judges, work))
     header = Header(
         id=uuid.uuid4(),
@@ -114,6 +131,7 @@ def judge(  # noqa: PLR0913  the options of a command
             against=against,
             gate=gate,
             tau=tau,
+            folds=None if folds is None else folds.value,
             repeats=repeats,
             grader=grader,
             compressor=compressor,
@@ -124,9 +142,23 @@ def judge(  # noqa: PLR0913  the options of a command
         data=records.fingerprint(data, content, len(found.boundaries)),
         grader=asked_grader or _said_grader(found.graders),
         compressor=_compressor(compressor, found.compressors),
-        exposure=_exposure(subject, content),
+        exposure=_exposure(subject, content) if folds is None else Exposure.CROSS_FITTED,
     )
     records.finish(terminal, record_of(study, header, conditions), out, as_json=as_json)
+
+
+def _fit_again(
+    judge: "Judge", boundaries: "Sequence[LabelledBoundary]", by: Fold, *, seed: int, content: bytes, progress: "Progress"
+) -> "Folds":
+    """A judge for each fold. Raise `BadOption` for a judge that is not fitted here."""
+    from winnow.cli.folding import folded
+    from winnow.judging.local import LocalJudge
+
+    if not isinstance(judge, LocalJudge):
+        msg = f"--folds fits the local judge again; {judge.id.name} cannot be fitted here"
+        raise BadOption(msg)
+    with progress.of("boundaries read for the fits") as told:
+        return folded(boundaries, by, seed=seed, data_sha256=sha256(content), told=told)
 
 
 def scores(data: DataFile, *, name: JudgeName = "local", rules: RulesOption = Rules.WINNOW, timeout: Timeout = 60.0) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from winnow.cli.terminal import Terminal
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.errors import Permanent
+from winnow.contracts.events import JudgeId
 from winnow.contracts.vocabulary import Rules
 from winnow.judging.evaluation.labelled import LabelledBoundary
 from winnow.judging.evaluation.probes import Again, Asked, JudgeOf, Told, ask, by_entry, in_other_order, stress
@@ -65,7 +66,8 @@ class Progress:
 class Plan:
     """What is to be measured, and how."""
 
-    judge: Judge
+    judge: JudgeId
+    remote: bool
     #: The judge for each boundary: the same, or that of its fold.
     judge_of: JudgeOf
     other: Judge | None
@@ -108,7 +110,7 @@ async def study_of(plan: Plan, boundaries: Sequence[LabelledBoundary], progress:
             theirs = await ask(lambda _: second, boundaries, limit=plan.limit, told=told)
         other = Other(judge=second.id, samples=collect(theirs.judged), tau=plan.tau)
     return Study(
-        judge=plan.judge.id,
+        judge=plan.judge,
         tau=plan.tau,
         samples=samples,
         seed=plan.seed,
@@ -119,7 +121,7 @@ async def study_of(plan: Plan, boundaries: Sequence[LabelledBoundary], progress:
         order=order,
         unshuffled=unshuffled,
         other=other,
-        calls=asked.calls if plan.judge.capabilities.remote else (),
+        calls=asked.calls if plan.remote else (),
         unjudged=asked.unjudged,
     )
 

@@ -35,10 +35,12 @@ def registered() -> "Judges":
 
 
 def named(judges: "Judges", name: str) -> "Judge":
-    """The judge of that name. Raise `NoSuchJudge`, which lists the names."""
-    found = judges.by_name.get(name)
+    """The judge of that name; `formula` is the training-free one. Raise `NoSuchJudge`, which lists the names."""
+    from winnow.judging.formula import FormulaJudge
+
+    found = judges.by_name.get(name) or (FormulaJudge() if name == "formula" else None)
     if found is None:
-        there = ", ".join(sorted(judges.by_name))
+        there = ", ".join(sorted({*judges.by_name, "formula"}))
         msg = f"there is no judge {name[:80]!r}; there are {there}; WINNOW_JUDGES names others"
         raise NoSuchJudge(msg)
     return found
@@ -72,6 +74,9 @@ def input_price(name: str) -> float | None:
 def trained_on(judge: "Judge") -> str | None:
     """SHA-256 of the file that the judge's numbers were fitted on; None where nothing was fitted here or it is not known."""
     from winnow.judging.calibration import shipped
+    from winnow.judging.formula import FormulaJudge
     from winnow.judging.local import LocalJudge
 
-    return shipped().data_sha256 if isinstance(judge, LocalJudge) else None
+    if isinstance(judge, LocalJudge):
+        return judge.model.data_sha256
+    return shipped().data_sha256 if isinstance(judge, FormulaJudge) else None

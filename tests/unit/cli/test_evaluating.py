@@ -27,7 +27,8 @@ async def test_a_remote_judge():
         judges = remote(server.url)
         judge = judges.by_name["jev"]
         plan = Plan(
-            judge=judge, judge_of=lambda _: judge, other=LocalJudge(), tau=0.5, seed=0, timeout_s=30, repeats=2, stress=False
+            judge=judge.id, remote=True, judge_of=lambda _: judge, other=LocalJudge(), tau=0.5, seed=0, timeout_s=30, repeats=2,
+            stress=False,
         )  # fmt: skip
         try:
             study = await study_of(plan, boundaries, Progress(Terminal()), None)
@@ -49,7 +50,7 @@ async def test_folds_and_fresh_processes_are_the_callers():
     """Repetitions come from where the caller says; scores that are the same to the bit have not moved."""
     boundaries = read_data(data(line(1), line(2))).boundaries
     judge = LocalJudge()
-    plan = Plan(judge=judge, judge_of=lambda _: judge, other=None, tau=0.5, seed=0, timeout_s=30, repeats=3, stress=False)
+    plan = Plan(judge=judge.id, remote=False, judge_of=lambda _: judge, other=None, tau=0.5, seed=0, timeout_s=30, repeats=3, stress=False)
     first = await study_of(plan, boundaries, Progress(Terminal()), None)
     scores = dict(
         zip(zip(first.samples.boundary.tolist(), first.samples.n.tolist(), strict=True), first.samples.score.tolist(), strict=True)
