@@ -40,6 +40,7 @@ class Loss(StrEnum):
     OUTCOME_DIVERGENCE = "outcome_divergence"  # 1{outcome of C differs from F1's}
     OUTCOME_HARM_EXCESS = "outcome_harm_excess"  # 1{F1 ok, C fails} - 1{F1 ok, F2 fails}: needs a second reference run
     DECISION_DIVERGENCE = "decision_divergence"  # 1{A != B}: contains the grader's noise; report it, do not budget it
+    ANY_DIVERGENCE = "any_divergence"  # 1{any decision of the run changed}: the run keeps its outcome iff none did; its own loss and alpha
     DECISION_HARM = "decision_harm"  # 1{A != B} - 1{A != A'}: excess over self-disagreement; may be negative, never clipped
     GRADED = "graded"  # a loss in [0, 1] that the caller defines: the mean of a run's sampled turns, a reward lost
 
@@ -74,6 +75,7 @@ _WORDS: Final = {
     Loss.OUTCOME_DIVERGENCE: "end differently with the pruned context",
     Loss.OUTCOME_HARM_EXCESS: "fail with the pruned context beyond what a second reference run fails",
     Loss.DECISION_DIVERGENCE: "decide differently with the pruned context",
+    Loss.ANY_DIVERGENCE: "change at least one decision with the pruned context",
     Loss.DECISION_HARM: "decide differently with the pruned context beyond their own disagreement",
     Loss.GRADED: "are lost",
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from winnow.assurance import anytime, bounds, pvalues
+from winnow.assurance import anytime, bounds, paired, pvalues
 from winnow.assurance.kinds import LossType
 from winnow.assurance.samples import InvalidSample, Sample
 
@@ -134,6 +134,11 @@ def _mapped(bound: Callable[[Sample, float], float]) -> Callable[[Sample, float]
     return lambda sample, delta: 2 * bound(sample, delta) - 1 if sample.type is LossType.PAIRED else bound(sample, delta)
 
 
+def _score(sample: Sample, delta: float) -> float:
+    """Upper bound of a mean paired difference in {-1, 0, 1}: the change in the share solved with its sign turned."""
+    return -paired.change_interval(paired.Pairs.of_differences(sample.values or ()), delta)[0]
+
+
 _BINARY: Final = frozenset({LossType.BINARY})
 _UNIT: Final = frozenset({LossType.BINARY, LossType.GRADED})
 _ALL: Final = frozenset(LossType)
@@ -203,6 +208,14 @@ METHODS: Final = {
             upper=_WSR,
             p_value=_by_bound(_WSR),
             words="betting bound in registered sampling order",
+        ),
+        Method(
+            name="tango",
+            guarantee=Guarantee.FIXED_N,
+            types=frozenset({LossType.PAIRED}),
+            upper=_score,
+            p_value=_by_bound(_score),
+            words="score interval of paired differences, asymptotic (two Clopper–Pearson bounds below 50 units)",
         ),
         Method(
             name="beta",

@@ -45,6 +45,18 @@ class Pairs:
             gained += pruned and not reference
         return cls(lost=lost, gained=gained, n=n)
 
+    @classmethod
+    def of_differences(cls, differences: Iterable[float]) -> "Pairs":
+        """From paired losses d of -1 (gained), 0 or 1 (lost).
+
+        Raises:
+            InvalidSample: another value.
+        """
+        values = list(differences)
+        if any(d not in {-1.0, 0.0, 1.0} for d in values):
+            raise InvalidSample("paired counts need differences of -1, 0 or 1; other paired losses are bounded by the grid mixture")
+        return cls(lost=values.count(1.0), gained=values.count(-1.0), n=len(values))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
@@ -67,17 +79,21 @@ class Comparison:
 def compare(pairs: Pairs, *, margin: float, delta: float = 0.025) -> Comparison:
     """Non-inferiority of the pruned arm at `margin`: Tango's score test from 50 pairs on, two Clopper–Pearson bounds below."""
     margin, delta = probability("margin", margin), probability("delta", delta)
-    by_score = pairs.n >= TANGO_FROM
-    interval = tango(pairs, delta) if by_score else two_clopper_pearson(pairs, delta)
+    interval = change_interval(pairs, delta)
     return Comparison(
         pairs=pairs,
         margin=margin,
         delta=delta,
         non_inferior=interval[0] > -margin,
-        method="tango" if by_score else "two-cp",
+        method="tango" if pairs.n >= TANGO_FROM else "two-cp",
         interval=interval,
         mcnemar=mcnemar(pairs),
     )
+
+
+def change_interval(pairs: Pairs, delta: float = 0.025) -> tuple[float, float]:
+    """Lower and upper bound of the change, each at 1 - delta: Tango from 50 pairs on, two Clopper–Pearson bounds below."""
+    return tango(pairs, delta) if pairs.n >= TANGO_FROM else two_clopper_pearson(pairs, delta)
 
 
 def mcnemar(pairs: Pairs) -> float:
@@ -113,7 +129,7 @@ def tango_score(pairs: Pairs, change: float) -> float:
 
 def tango(pairs: Pairs, delta: float = 0.025) -> tuple[float, float]:
     """The changes that the score test does not reject, one-sided error delta at each end. Asymptotic: for 50 pairs and more."""
-    z = NormalDist().inv_cdf(1 - probability("delta", delta))
+    z = -NormalDist().inv_cdf(probability("delta", delta))
     if not pairs.n:
         return -1.0, 1.0
     return _tango_lower(pairs, z), -_tango_lower(Pairs(lost=pairs.gained, gained=pairs.lost, n=pairs.n), z)
@@ -129,7 +145,7 @@ def two_clopper_pearson(pairs: Pairs, delta: float = 0.025) -> tuple[float, floa
 
 def wald(pairs: Pairs, delta: float = 0.025) -> tuple[float, float]:
     """The published interval, for comparison alone: without discordant pairs it has no width, and certifies at n = 1."""
-    z = NormalDist().inv_cdf(1 - probability("delta", delta))
+    z = -NormalDist().inv_cdf(probability("delta", delta))
     if not pairs.n:
         return -1.0, 1.0
     b, c, n = pairs.lost, pairs.gained, pairs.n

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 LIFE_DAYS = 30
 #: Random partitions of the dispersion test over domains.
 PERMUTATIONS = 2_000
+#: Bounds of counts whose coverage is enumerated beside a certificate, and units up to which that takes under a second.
+_ENUMERABLE = frozenset({"exact", "hb"})
+MOST_ENUMERATED = 5_000
 
 LossOption = Annotated[Loss, typer.Option("--loss", help="What is a loss; its type is declared by it, never guessed.")]
 Alpha = Annotated[float, typer.Option(metavar="A", help="Risk budget: the rate that must not be exceeded.")]
@@ -237,12 +240,40 @@ def _tables(evidence: "Evidence", measured: Measured, calibration: "EvaluationRe
             note=f"The certificate rests on {evidence.terms.name} alone; choosing among them after the fact would void it.",
         )
     ]
+    sample, delta = evidence.sample, evidence.terms.delta
+    if evidence.terms.name in _ENUMERABLE and sample.n <= MOST_ENUMERATED:
+        tables.append(_coverage(sample.rate, sample.n, delta, evidence.terms.name))
     if calibration is not None:
         tables += [table for table in calibration.tables if table.name in {"levels", "crc"}]
     domains = measured.units.domains() if measured.units is not None else []
     if len(domains) > 1 and evidence.sample.type is LossType.BINARY and evidence.terms.loss.type is LossType.BINARY:
         tables += _transfer(evidence, domains)
     return tables
+
+
+def _coverage(rate: float, n: int, delta: float, name: str) -> "Table":
+    """The two events that are called coverage, at a true risk of the observed rate."""
+    from winnow.assurance import bounds, transfer
+    from winnow.contracts.evaluation import Table
+
+    bound = bounds.exact if name == "exact" else bounds.hoeffding_bentkus
+    half = n // 2
+    rows = (
+        ("P(true risk <= U)", n, transfer.covers(rate, n, delta, bound), f"the guarantee: at least {1 - delta:g}"),
+        (
+            "P(rate of a fresh half <= U of the other)",
+            half,
+            transfer.fresh_sample(rate, half, delta, bound),
+            "another event, with test noise",
+        ),
+    )
+    return Table(
+        name="coverage",
+        title="Two events, if the true risk were the observed rate",
+        columns=("event", "units of the bound", "probability", "what it is"),
+        rows=rows,
+        note="A tighter valid bound does worse on the second; checking a fresh half is no test of validity.",
+    )
 
 
 def _transfer(evidence: "Evidence", domains: Sequence[tuple[str, Any]]) -> "list[Table]":

@@ -57,7 +57,7 @@ class Units:
         if self.form is Form.VERDICTS:
             values: list[Any] = [losses.aggregate(verdicts, graders) for _, verdicts in self.rows]
         elif self.form is Form.TURNS:
-            values = [losses.trajectory_mean(turns) for _, turns in self.rows]
+            values = [_of_turns(loss, turns) for _, turns in self.rows]
         else:
             values = [value for _, value in self.rows]
         return Sample.of(loss.type, values, order=order, registered_n=registered_n)
@@ -81,6 +81,12 @@ class Units:
                 return []
             by_name.setdefault(outcome.domain, []).append(outcome)
         return sorted(by_name.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def _of_turns(loss: Loss, turns: Sequence[Any]) -> float:
+    """A run's loss from its turns: whether any of them is lost, or their mean."""
+    mean = losses.trajectory_mean(turns)
+    return float(any(turns)) if loss is Loss.ANY_DIVERGENCE else mean
 
 
 def read_units(name: str, content: bytes) -> Units:

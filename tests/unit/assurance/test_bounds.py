@@ -11,9 +11,10 @@ from scipy import stats
 
 from tests.unit.assurance.sequences import bernoulli, graded, uniforms
 from tests.unit.assurance.vectors import golden, published
-from winnow.assurance import anytime, bounds, methods, pvalues
+from winnow.assurance import anytime, bounds, methods, paired, pvalues
 from winnow.assurance.kinds import LossType, Order
 from winnow.assurance.methods import Guarantee
+from winnow.assurance.paired import Pairs
 from winnow.assurance.samples import InvalidSample, Sample
 
 BOUNDS = {
@@ -269,6 +270,8 @@ def test_methods_say_what_they_are_for():
     """A method refuses losses of another type and names those that fit; every method carries its guarantee class."""
     with pytest.raises(InvalidSample, match="grid"):
         methods.upper(Sample.graded([0.5] * 30), 0.05, "exact")
+    with pytest.raises(InvalidSample, match="-1, 0 or 1"):
+        methods.upper(Sample.paired([0.5] * 60), 0.05, "tango")
     with pytest.raises(InvalidSample, match="no method"):
         methods.upper(Sample.counts(1, 30), 0.05, "wald")
     assert methods.default(LossType.BINARY) == "exact"
@@ -280,6 +283,8 @@ def test_methods_say_what_they_are_for():
 def test_the_p_value_and_the_bound_say_the_same(name):
     """p <= delta just where the bound is at most alpha, for every method."""
     sample = Sample.binary([1.0] * 9 + [0.0] * 191, order=Order.SEQ, registered_n=200)
+    if name == "tango":
+        sample = Sample.paired([1.0] * 9 + [-1.0] * 3 + [0.0] * 188)
     limit = methods.upper(sample, 0.05, name)
     assert methods.p_value(sample, limit + 1e-4, name) <= 0.05 + 1e-9
     assert methods.p_value(sample, limit - 1e-4, name) >= 0.05 - 1e-6
@@ -293,6 +298,9 @@ def test_paired_losses_are_mapped_and_mapped_back(values):
     u = Sample.graded([(x + 1) / 2 for x in values])
     for name in ("grid", "eb"):
         assert methods.upper(sample, 0.05, name) == pytest.approx(2 * methods.upper(u, 0.05, name) - 1, abs=1e-9)
+    lost, gained = values.count(1.0), values.count(-1.0)
+    low, high = paired.change_interval(Pairs(lost=lost, gained=gained, n=len(values)), 0.05)
+    assert (methods.lower(sample, 0.05, "tango"), methods.upper(sample, 0.05, "tango")) == pytest.approx((-high, -low), abs=1e-9)
     assert methods.lower(sample, 0.05) <= sample.rate <= methods.upper(sample, 0.05)
 
 

@@ -48,6 +48,8 @@ def test_a_certificate_from_outcomes(winnow, write, tmp_path):
     assert (record.certificate.n, record.certificate.k, record.certificate.verdict) == (200, 8, "certified")
     assert record.certificate.certificate_id is None
     assert record.table("bounds") is not None
+    guarantee, fresh = (row[2] for row in record.table("coverage").rows)
+    assert guarantee >= 0.95 > fresh
     assert {p.name for p in (tmp_path / "c").iterdir()} == {"evaluation.json", "evaluation.md", "evaluation.html"}
     assert record.data[0].source == "losses.jsonl"
 
@@ -112,6 +114,7 @@ def test_every_form_of_a_line():
         -1.0,
     )
     assert sample(Loss.DECISION_DIVERGENCE, {"unit": "a", "decisions": ["x", "y"]}).k == 1
+    assert sample(Loss.ANY_DIVERGENCE, {"unit": "a", "losses": [0, 1, 0]}, {"unit": "b", "losses": [0, 0]}).values == (1.0, 0.0)
     votes = {"unit": "a", "verdicts": [True, False, False]}
     assert [sample(Loss.HARM_ALL, votes, graders=rule).k for rule in Graders] == [1, 0, 0]
     assert sample(Loss.OUTCOME_HARM_EXCESS, *tasks(3, 1, 2, rerun=True)).values == (1.0, 0.0, 0.0)
