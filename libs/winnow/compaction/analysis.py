@@ -74,12 +74,14 @@ def analyse(
     keys = {} if previous is None else {entry.n: entry.key for entry in previous.entries}
     entries: list[Entry] = []
     origins: dict[str, ValueOrigin] = {}  # by the value as written: many entries name the same
-    rows = zip(token.rows, token.aligned, strict=True)
-    columns = zip(parsed.entries, entry_texts, styles, values, token.carry, cited, rows, against.findings, strict=True)
-    for entry, text, style, of_entry, carry, evidence, (of_tokens, aligned), findings in columns:
-        valued = value_features(of_entry, lookup)
-        features = row(of_tokens, aligned, valued.features, style, introduces=text.rstrip().endswith(":"))
-        sources = supports(features, valued, carry, user_is_source=from_users)
+    valued = [value_features(of_entry, lookup) for of_entry in values]
+    rows = [
+        row(of_tokens, aligned, said.features, style, introduces=text.rstrip().endswith(":"))
+        for of_tokens, aligned, said, style, text in zip(token.rows, token.aligned, valued, styles, entry_texts, strict=True)
+    ]
+    columns = zip(parsed.entries, values, valued, rows, stored(rows), token.carry, cited, against.findings, strict=True)
+    for entry, of_entry, said, features, kept, carry, evidence, findings in columns:
+        sources = supports(features, said, carry, user_is_source=from_users)
         for value in of_entry:
             if value.shown not in origins:
                 origins[value.shown] = origin(value, lookup.places[value.needle], messages, unit_numbers)
@@ -103,7 +105,7 @@ def analyse(
                 previous_similarity=min(1.0, max(carry.coverage, carry.ratio)),
                 sources=sources,
                 findings=findings,
-                features=stored(features),
+                features=kept,
             )
         )
     return Analysis(

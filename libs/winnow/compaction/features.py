@@ -310,6 +310,7 @@ def row(token: tuple[float, ...], aligned: Aligned, value: tuple[float, ...], st
     return dict(zip(NAMES, (*token, *aligned, *value, *signs), strict=True))
 
 
-def stored(features: Mapping[str, float]) -> dict[str, float]:
-    """Those that are stored, rounded: every judge, everywhere, reads the same numbers."""
-    return {name: round(features[name], DECIMALS) for name in STORED}
+def stored(rows: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+    """Of each entry what is stored, rounded: every judge, everywhere, reads the same numbers."""
+    rounded = np.array([[features[name] for name in STORED] for features in rows]).round(DECIMALS)
+    return [dict(zip(STORED, values, strict=True)) for values in rounded.tolist()]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import islice, pairwise
 from typing import Final
 
 from winnow.compaction import text as texts
@@ -33,59 +32,56 @@ def agreeing(outputs: Sequence[str], queries: Queries) -> list[int]:
     keys = _keys(outputs, queries)
     if not keys:
         return counts
+    wanted = {token for value in keys for token in value}
+    holders: dict[int, dict[int, None]] = {}  # of each token of a value the entries that hold it
+    ids = queries.ids.tolist()
+    for token, entry in zip(ids, queries.query.tolist(), strict=True):
+        if token in wanted:
+            holders.setdefault(token, {})[entry] = None
     tokens = list(queries.vocabulary)  # by id, from 1
-    ids, starts = queries.ids.tolist(), queries.query.searchsorted(range(queries.count + 1)).tolist()
-    of_entry = [frozenset(ids[begin:end]) for begin, end in pairwise(starts)]
-    holders: dict[int, list[int]] = {}
-    for entry, held in enumerate(of_entry):
-        for token in held:
-            holders.setdefault(token, []).append(entry)
-    words: list[set[str] | None] = [None] * queries.count
+    starts = queries.query.searchsorted(range(queries.count + 1)).tolist()
+    near: dict[int, set[str]] = {}  # the forms of an entry's tokens
     room = _COMPARED
     for value, of_value in keys.items():
-        entries = min((holders.get(token, []) for token in value), key=len)
+        entries, *others = sorted((holders[token] for token in value), key=len)
         room -= len(entries)
         if room < 0:
             break
         for entry in entries:
-            if counts[entry] >= COUNTED or not all(token in of_entry[entry] for token in value):
-                continue
-            near = words[entry]
-            if near is None:
-                near = words[entry] = _forms(tokens[token - 1] for token in of_entry[entry])
-            counts[entry] += not near.isdisjoint(of_value)
+            if counts[entry] < COUNTED and all(entry in other for other in others):
+                if entry not in near:
+                    near[entry] = _forms(tokens[token - 1] for token in ids[starts[entry] : starts[entry + 1]])
+                counts[entry] += not near[entry].isdisjoint(of_value)
     return counts
 
 
 def _keys(outputs: Sequence[str], queries: Queries) -> dict[tuple[int, ...], set[str]]:
     """Of each value that entries may hold, as token ids, the forms of its keys."""
-    stems, vocabulary = _stems(), queries.vocabulary
-    fields: dict[tuple[str, str], None] = {}
+    vocabulary, stems = queries.vocabulary, _stems()
+    keys: dict[str, set[str]] = {}  # by the word of a value that entries may hold
+    strange: set[str] = set()
     for output in outputs:
         # A line's end is a word of its own: a field does not reach beyond its line.
         words = output.translate(_BLANKS).replace("\n", " \0 ").replace(":", " : ").replace("=", " = ").split()
-        fields.update(
-            dict.fromkeys(
-                [(words[at - 1], words[at + 1]) for at in _separators(words) if words[at - 1][0].isalpha() or words[at - 1][0] == "_"]
-            )
-        )
+        words.append("\0")
+        for at in [at for at, word in enumerate(words) if word in _SEPARATORS]:
+            word = words[at + 1]
+            if word in keys:
+                keys[word].add(words[at - 1])
+            elif word not in strange:
+                value = stems[word]
+                if 0 < len(value) <= _VALUE_TOKENS and vocabulary.keys() >= set(value) and not _COMMON.issuperset(value):
+                    keys[word] = {words[at - 1]}
+                else:
+                    strange.add(word)
     found: dict[tuple[int, ...], set[str]] = {}
-    for key, word in fields:
+    for word, of_word in keys.items():
         value = stems[word]
-        if not 0 < len(value) <= _VALUE_TOKENS or _COMMON.issuperset(value):
-            continue
-        ids = tuple([vocabulary.get(token, 0) for token in value])
-        if 0 in ids:
-            continue
-        forms = _forms(token for token in stems[key] if token not in value)
+        named = [stems[key] for key in of_word if key[0].isalpha() or key[0] == "_"]
+        forms = _forms(token for tokens in named for token in tokens if token not in value)
         if forms:
-            found.setdefault(ids, set()).update(forms)
+            found.setdefault(tuple([vocabulary[token] for token in value]), set()).update(forms)
     return found
-
-
-def _separators(words: Sequence[str]) -> list[int]:
-    """Where a separator stands between two words."""
-    return [at for at, word in enumerate(islice(words, 1, max(1, len(words) - 1)), 1) if word in _SEPARATORS]
 
 
 def _forms(tokens: Iterable[str]) -> set[str]:
