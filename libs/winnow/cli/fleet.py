@@ -84,7 +84,7 @@ def show(
     terminal.show(rows if found else "no fleets yet; a fleet is made with its first boundary or key")
 
 
-def set_mode(
+def set_mode(  # noqa: PLR0913  the options of a command
     name: Name,
     mode: Annotated[Mode, typer.Argument(help="The most that may happen: shadow, annotate or enforce.")],
     *,
@@ -143,8 +143,8 @@ def set_mode(
 def points(*, as_json: Annotated[bool, typer.Option("--json", help="One line of JSON a point.")] = False) -> None:
     """Named thresholds of the local judge that ships with this version.
 
-    `default` is the one that its data suggest; `published-recall` the one at which it has the recall of the published judge on decisions and
-    open items (.642): the published gains were made by a judge that prunes far more than sources justify.
+    `default` is the one that its data suggest; `published-recall` the one at which it has the recall of the published judge on decisions
+    and open items (.642): the published gains were made by a judge that prunes far more than sources justify.
     """
     terminal = Terminal()
     rows = table("point", "judge", "tau")

@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaConsumer
 from tests.harness.databases import sql
 from winnow.contracts.topics import CANDIDATE
 from winnow.contracts.vocabulary import Reason
+from winnow.judging.model import shipped
 from winnow.storage import dead_letters, fleets
 from winnow.storage.database import Database
 
@@ -61,6 +62,14 @@ def test_a_fleet_that_no_fleet_can_be_called_is_refused(operate, name):
     ran = operate("keys", "create", "--fleet", name)
     assert ran.returncode == 1
     assert "lower-case" in ran.stderr
+
+
+def test_a_named_point_of_the_local_judge(operate):
+    """A point sets the threshold that the shipped model names, for its own judge."""
+    operate("keys", "create", "--fleet", "named")
+    assert operate("fleet", "set-mode", "named", "enforce", "--point", "published-recall").returncode == 0
+    [fleet] = lines(operate("fleet", "show", "named", "--json"))
+    assert (fleet["tau"], fleet["judge"]) == (shipped().points["published-recall"], "local")
 
 
 def test_a_fleets_mode_and_hold(operate):
