@@ -208,6 +208,7 @@ def test_patient_is_quicker():
 
 
 @pytest.mark.long
+@pytest.mark.timeout(300)  # a million steps of the recursion in log space
 def test_a_million_units(vectors):
     """A million zeros lose the recorded evidence, a million ones gain it in log space, and nothing leaves the range of a double."""
     config = MonitorConfig(alpha=0.1, method="spending")
