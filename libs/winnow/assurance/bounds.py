@@ -11,13 +11,13 @@ import numpy as np
 from winnow.assurance import pvalues, roots
 from winnow.assurance.kinds import Order
 from winnow.assurance.samples import InvalidSample, Sample, count, probability
-from winnow.assurance.special import Z95, Floats, beta_quantile
+from winnow.assurance.special import Z95, Floats, beta_quantile, beta_upper_quantile
 
 
 def exact(k: int, n: int, delta: float) -> float:
     """Clopper–Pearson: the alpha at which the exact binomial test has p = delta. The default for binary losses."""
     k, n, delta = _counts(k, n, delta)
-    return 1.0 if k >= n else beta_quantile(1.0 - delta, k + 1, n - k)
+    return 1.0 if k >= n else beta_upper_quantile(delta, k + 1, n - k)
 
 
 def exact_lower(k: int, n: int, delta: float) -> float:

@@ -31,6 +31,11 @@ def beta_quantile(q: float, a: float, b: float) -> float:
     return float(_special().betaincinv(a, b, q))
 
 
+def beta_upper_quantile(q: float, a: float, b: float) -> float:
+    """The value that a Beta(a, b) variable exceeds with probability q; exact also where 1 - q would round to 1."""
+    return float(_special().betainccinv(a, b, q))
+
+
 def beta_cdf(x: float, a: float, b: float) -> float:
     """P(Beta(a, b) <= x)."""
     return float(_special().betainc(a, b, x))

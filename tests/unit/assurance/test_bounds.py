@@ -178,6 +178,17 @@ def test_edges():
     )
 
 
+@pytest.mark.parametrize("delta", [1e-3, 1e-9, 1e-17, 1e-60, 1e-300])
+def test_tiny_error_budgets(delta):
+    """Bounds stay bounds where 1 - delta rounds to 1: below 1, above the bound at 5 %, and the test at the exact one has p = delta."""
+    for name, bound in BOUNDS.items():
+        assert bound(42, 500, 0.05) < bound(42, 500, delta) <= 1, name
+    assert bounds.exact(42, 500, delta) < 1
+    assert pvalues.exact(42, 500, bounds.exact(42, 500, delta)) == pytest.approx(delta, rel=1e-6)
+    low, high = paired.tango(Pairs(lost=4, gained=3, n=100), delta)
+    assert -1 <= low < high <= 1
+
+
 def test_a_hundred_thousand_units():
     """Nothing overflows and everything stays in order at n = 100,000, by counts and by values."""
     found = {name: bound(9_800, 100_000, 0.05) for name, bound in BOUNDS.items()}
