@@ -5,15 +5,25 @@ import asyncio
 import pytest
 
 from tests.unit.compaction.analysis.boundaries import look, output, summary
+from tests.unit.judging.adapters.asking import Honest, judge_at
 from tests.unit.judging.evidence import entry, evidence, of
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.events import JudgeId
 from winnow.contracts.vocabulary import Outcome, Reason, Verdict
+from winnow.judging.adapters.ensemble import Combine, EnsembleJudge
 from winnow.judging.formula import FormulaJudge
 from winnow.judging.local import LocalJudge
 from winnow.judging.port import Capabilities, Judge, JudgeRequest
 
-JUDGES: list[Judge] = [LocalJudge(), FormulaJudge()]
+REMOTE = "http://127.0.0.1:9/"
+JUDGES: list[Judge] = [
+    LocalJudge(),
+    FormulaJudge(),
+    judge_at(REMOTE, "jev", by=Honest()),
+    judge_at(REMOTE, "anthropic", by=Honest(), votes=3),
+    judge_at(REMOTE, "self", by=Honest("yes")),
+    EnsembleJudge("ensemble", [LocalJudge(), judge_at(REMOTE, "jev", by=Honest())], combine=Combine.MEAN),
+]
 
 
 @pytest.fixture(params=JUDGES, ids=[judge.id.name for judge in JUDGES])
@@ -42,7 +52,7 @@ def test_judge_names_itself(judge):
 def test_every_entry_is_answered_once_in_order(judge, boundary):
     """There is one score an entry, in the order of the entries, each with verdict and explanation."""
     answer = ask(judge, boundary)
-    assert answer.judge == judge.id
+    assert (answer.judge.name, answer.judge.version) == (judge.id.name, judge.id.version)
     assert (answer.outcome, answer.reason) == (Outcome.JUDGED, None)
     assert [score.n for score in answer.scores] == [entry.n for entry in boundary.entries]
     for score in answer.scores:

@@ -19,6 +19,7 @@ from winnow.judging.adapters.specs import AnthropicSpec, EnsembleSpec, JevSpec, 
 from winnow.judging.adapters.tokens import cautious, o200k
 from winnow.judging.adapters.transport import HttpTransport, Transport
 from winnow.judging.adapters.wire import Wire
+from winnow.judging.formula import FormulaJudge
 from winnow.judging.local import LocalJudge
 from winnow.judging.port import Judge
 
@@ -32,7 +33,7 @@ KNOWN_PRICES: Mapping[str, Price] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judges:
-    """Judges by name; `local` is always there. Close them when done."""
+    """Judges by name; `local` and `formula`, which need no network, are always there. Close them when done."""
 
     by_name: Mapping[str, Judge]
     remote: tuple[RemoteJudge, ...]
@@ -53,7 +54,7 @@ def process() -> Surroundings:
 
 
 def build(settings: JudgesSettings, around: Surroundings | None = None, transport: Callable[[], Transport] = HttpTransport) -> Judges:
-    """Every judge of `settings`, and the local one. Opens nothing: connections, tokenizer and detectors come with the first boundary.
+    """Every judge of `settings`, and those that need no network. Opens nothing: the rest comes with a boundary.
 
     Args:
         settings: validated; what cannot work was refused there.
@@ -65,7 +66,7 @@ def build(settings: JudgesSettings, around: Surroundings | None = None, transpor
     for name, spec in settings.judges.items():
         if not isinstance(spec, EnsembleSpec):
             remote[name] = _remote(name, spec, around, transport())
-    plain: dict[str, Judge] = {"local": LocalJudge(), **remote}
+    plain: dict[str, Judge] = {"local": LocalJudge(), "formula": FormulaJudge(), **remote}
     ensembles: dict[str, Judge] = {
         name: EnsembleJudge(name, [plain[m] for m in spec.members], combine=spec.combine, fallbacks=[plain[f] for f in spec.fallbacks])
         for name, spec in settings.judges.items()

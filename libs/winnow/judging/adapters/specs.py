@@ -9,7 +9,7 @@ from winnow.judging.adapters.ensemble import Combine
 from winnow.judging.adapters.transport import BadEndpoint, checked
 
 #: Names of judges that are always there.
-RESERVED = ("local",)
+RESERVED = ("local", "formula")
 #: Seconds that any time-out may have: an hour is longer than any agent waits, and below what timers of any platform take.
 _MOST_S = 3600.0
 

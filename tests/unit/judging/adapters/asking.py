@@ -1,13 +1,14 @@
 """Boundaries for remote judges, and judges on a local server."""
 
 import asyncio
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 
-from tests.harness.judge_server import JudgeServer
+from tests.harness.judge_server import Asked, JudgeServer
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.events import Message
 from winnow.contracts.vocabulary import MessageKind, Rules
@@ -15,7 +16,7 @@ from winnow.judging.adapters import registry
 from winnow.judging.adapters.endpoint import Surroundings
 from winnow.judging.adapters.remote import RemoteJudge
 from winnow.judging.adapters.specs import JudgesSettings
-from winnow.judging.adapters.transport import HttpTransport, Transport
+from winnow.judging.adapters.transport import HttpTransport, Reply, Transport
 from winnow.judging.offline import request_of
 from winnow.judging.port import Judge, JudgeAnswer, JudgeRequest
 
@@ -69,6 +70,20 @@ class Time:
 def transport() -> Transport:
     """A real one, past any proxy of the machine."""
     return HttpTransport(lambda: httpx.AsyncClient(timeout=None, trust_env=False, verify=False))  # noqa: S113, S501  deadlines end it; plain http
+
+
+class Honest:
+    """A transport that answers as an honest endpoint does, without one."""
+
+    def __init__(self, judges: Any = 0.9) -> None:
+        self._server = JudgeServer(judges=lambda _id, _text: judges)
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        answer = self._server.answer(Asked(path=url, headers=headers, raw=body))
+        return Reply(status=200, headers={}, body=json.dumps(answer).encode())
+
+    async def close(self) -> None:
+        pass
 
 
 def settings(**judges: Any) -> JudgesSettings:
