@@ -59,17 +59,17 @@ class Bridge:
         host: str,
         fleet: str = "default",
         agent: str = "agent",
-        mode: Mode = Mode.SHADOW,
+        mode: Mode | str = Mode.SHADOW,
         deadline_s: float | None = None,
         on_result: Callable[[Compaction], None] | None = None,
     ) -> None:
         """`host` names the summary's format (a profile or an alias of one); `mode` is the most that may happen, `shadow` to begin with.
 
         `deadline_s` is how long a compaction may wait (left out: the client's). `on_result` sees each result, for example to show the
-        `unsupported` entries of annotate mode; what it raises is logged.
+        `unsupported` entries of annotate mode; what it raises is logged. Raise `ValueError` for a mode or a deadline that is none.
         """
         self._client = client
-        self._host, self._fleet, self._agent, self._mode = host, fleet, agent, mode
+        self._host, self._fleet, self._agent, self._mode = host, fleet, agent, Mode(mode)
         self._deadline_s = None if deadline_s is None else checked_seconds(deadline_s)
         self._on_result = on_result
         self._runs: OrderedDict[str, _Last] = OrderedDict()
