@@ -9,13 +9,14 @@ import pytest
 
 from tests.harness.pipeline import ScriptedJudge, Stages, candidate
 from tests.integration.monitor.playing import Player
+from tests.integration.storage import builders
 from winnow.assurance import monitor
 from winnow.assurance.config import MonitorConfig
 from winnow.assurance.terms import weight_of
 from winnow.contracts.errors import NotFound
 from winnow.contracts.events import Alert
 from winnow.contracts.vocabulary import AlertKind, Decision, Guarantee, Mode
-from winnow.storage import alarms, alerts, certificates, families, fleets, outbox, replay
+from winnow.storage import alarms, alerts, certificates, families, fleets, outbox, replay, streams
 from winnow.storage.alarms import Acting
 from winnow.storage.certificates import Certificate
 from winnow.storage.folding import Policy, Recertify
@@ -268,3 +269,31 @@ async def test_alerts_reach_the_outbox_in_order(player):
         waiting = [m.message for m in await outbox.claim(tx, 10_000) if m.message.fleet == player.fleet]
     assert [Alert.model_validate_json(m.body).kind for m in waiting] == [AlertKind.RAISED, AlertKind.HELD]
     assert {m.key for m in waiting} == {player.fleet}
+
+
+async def test_a_warning_holds_nothing(player):
+    """The warn level of a stream is told of once, and nothing is held."""
+    async with player.db.transaction() as tx:
+        await streams.register(tx, player.fleet, "harm", config={"alpha": 0.3, "warn_alpha": 0.1}, weight=None, now=player.clock())
+    await player.play([0.25] * 400)
+    assert [a.kind for a in player.alerts] == [AlertKind.WARNED]
+    assert (await player.state()).status == "warn"
+    await player.play([0.25] * 10)
+    assert len(player.alerts) == 1
+    assert (await _held(player)).held_since is None
+
+
+async def test_whose_losses_brought_the_evidence(player):
+    """An alarm names the boundaries and agents whose units brought the evidence."""
+    now, known = player.clock(), {}
+    for agent in ("calm", "wild"):
+        event = builders.candidate(player.fleet, run=agent, agent=agent)
+        await builders.told(player.db, event, now)
+        known[agent] = event.boundary_id
+    for _ in range(15):
+        await player.play([0.0], boundary_id=known["calm"])
+        await player.play([1.0], boundary_id=known["wild"])
+    raised = next(a for a in player.alerts if a.kind is AlertKind.RAISED)
+    shares = {(s.group, s.value): s.share for s in raised.attribution}
+    assert shares["agent", "wild"] > 1
+    assert shares["agent", "calm"] < 0
