@@ -55,7 +55,8 @@ class World:
     async def hook(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """A server that takes whatever comes, one request a connection."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head.splitlines()[1:])}
+        parted = [line.partition(":") for line in head.splitlines()[1:]]
+        headers = {name.lower(): value.strip() for name, _, value in parted}
         self.hooked.append((headers, await reader.readexactly(int(headers["content-length"]))))
         writer.write(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
         await writer.drain()
