@@ -81,7 +81,7 @@ def _state(one: "Certificate", now: datetime) -> str:
 class Said:
     """What the options of `winnow certify` say that a certificate is bound to; None where they do not."""
 
-    compressor: str
+    compressor: str | None
     judge: str | None
     tau: float | None
     grader: str | None
@@ -103,7 +103,13 @@ def bound(measured: Measured, said: Said) -> "Bound":
     name, version = statistics.named("judge", said.judge or (point.judge if point is not None else "not stated"))
     if point is not None and name != point.judge:
         raise Unusable(f"fleet {said.fleet} is served by judge {point.judge}: a certificate for {name} would certify what is not served")
-    maker, maker_version = statistics.named("compressor", said.compressor)
+    if point_id is not None and measured.operating_point not in {None, point_id}:
+        raise Unusable(
+            f"the stream's units ran under operating point {measured.operating_point}, fleet {said.fleet} serves {point_id}: sample anew"
+        )
+    maker, maker_version = (
+        statistics.named("compressor", said.compressor) if said.compressor else (measured.compressor or "not stated", None)
+    )
     chosen = str(point_id) if point_id is not None else None if said.calibration is None else said.calibration.subject.name
     return Bound(
         compressor=Compressor(name=maker, version=maker_version),

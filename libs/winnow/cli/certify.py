@@ -60,7 +60,7 @@ def certify(  # noqa: PLR0913  the options of a command
     registration: Annotated[Path | None, typer.Option(metavar="FILE", help="Terms registered by `winnow plan register`.")] = None,
     graders: Annotated[Graders, typer.Option(help="How several graders' verdicts become one.")] = Graders.ANY,
     in_order: Annotated[bool, typer.Option("--in-order", help="The lines are in registered sampling order (wsr needs it).")] = False,
-    compressor: Annotated[str, typer.Option(metavar="NAME[:VERSION]", help="Who writes the summaries.")] = "not stated",
+    compressor: Annotated[str | None, typer.Option(metavar="NAME[:VERSION]", help="Who writes the summaries.")] = None,
     judge: Annotated[str | None, typer.Option(metavar="NAME[:VERSION]", help="The judge; with --fleet left out: the fleet's.")] = None,
     tau: Annotated[float | None, typer.Option(min=0, max=1, help="The served threshold; with --fleet left out: the fleet's.")] = None,
     grader: Annotated[str | None, typer.Option(metavar="KIND[:NAME]", help="Who measured: human, model, rule or synthetic.")] = None,

@@ -34,6 +34,9 @@ class Measured:
     stream: str | None = None
     first: int = 0
     last: int = 0
+    #: Operating point under which a stream's units ran, and who compressed; None where it is not known.
+    operating_point: int | None = None
+    compressor: str | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -123,5 +126,7 @@ def from_stream(fleet: str, stream: str, loss: Loss, missing: Missing, registere
         stream=stream,
         first=found.first,
         last=found.last,
+        operating_point=found.operating_point,
+        compressor=found.compressor,
         warnings=(said,) if ungraded else (),
     )

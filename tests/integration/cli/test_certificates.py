@@ -153,6 +153,25 @@ def test_losses_of_a_stream(operate, database, fleet, stream, gate):
         assert why in ran.stderr
 
 
+def test_what_ran_under_another_operating_point_is_no_ground(operate, database, fleet, stream):
+    """Units that the monitor refused do not count, and an epoch of another operating point than the served one certifies nothing."""
+    database.sql("UPDATE observations SET fate = CASE WHEN seq <= 100 THEN 'refused' ELSE 'folded' END WHERE fleet = $1", fleet)
+    served = database.sql("SELECT operating_point FROM fleets WHERE fleet = $1", fleet)[0][0]
+    words = ("certify", "--fleet", fleet, "--stream", stream, "--alpha", "0.2", "--json")
+    epoch = (
+        "INSERT INTO monitor_epochs (fleet, stream, epoch, from_seq, config, missing, signature, error_share, started_at, because)"
+        " VALUES ($1, 'harm', $2, 1, '{}', 'fold', $3, 0.01, now(), 'test')"
+    )
+    database.sql(epoch, fleet, 1, json.dumps({"operating_point": served + 1}))
+    assert f"fleet {fleet} serves {served}" in operate(*words).stderr
+    database.sql(epoch, fleet, 2, json.dumps({"operating_point": served, "compressor": "claude: 4"}))
+    ran = operate(*words)
+    assert ran.returncode == 0, ran.stderr
+    record = json.loads(ran.stdout)
+    assert record["certificate"]["n"] == 100
+    assert record["compressor"]["name"] == "claude: 4"
+
+
 def test_units_drawn_unevenly_are_refused(operate, database, fleet, stream):
     """A certificate needs units that were drawn alike; nothing decided is too few."""
     assert "too few" in operate("certify", "--fleet", fleet, "--stream", stream, "--alpha", "0.1", "--compressor", "m", *GRADER[:2]).stderr
