@@ -66,7 +66,8 @@ class World:
 @pytest.fixture
 async def world(broker: BrokerHandle, topic_prefix: str, database: MadeDatabase) -> AsyncIterator[World]:
     kafka = KafkaSettings(
-        kafka_bootstrap_servers=broker.bootstrap, topic_prefix=topic_prefix, partitions=2, session_timeout_ms=6000, heartbeat_interval_ms=500
+        kafka_bootstrap_servers=broker.bootstrap, topic_prefix=topic_prefix, partitions=2,
+        session_timeout_ms=6000, heartbeat_interval_ms=500,
     )  # fmt: skip
     await ensure_topics(kafka, Telemetry.plain())
     telemetry = Telemetry.plain("drift_monitor")
