@@ -46,6 +46,10 @@ bench: $(STAMP) ## Measure against the baselines; prints a table and writes var/
 	@mkdir -p var
 	@$(PY) -m tests.benchmarks $(ARGS)
 
+.PHONY: assure
+assure: $(STAMP) ## Simulate the drift monitor; writes docs/assurance-tables.md and its plots (10 minutes)
+	@$(PY) -m tests.benchmarks.assure $(ARGS)
+
 .PHONY: lint
 lint: $(STAMP) ## Check style, types and the arrows between packages
 	@$(VENV)/bin/ruff check .

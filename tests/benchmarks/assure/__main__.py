@@ -27,9 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         start = time.process_time()
         found[name] = list(SECTIONS[name](options.scale))
         bad = [c for c in found[name] if not c.ok]
-        say(
-            f"{name}: {len(found[name])} figures in {time.process_time() - start:.0f} s of processor time, {len(bad)} outside their tolerance"
-        )
+        seconds = time.process_time() - start
+        say(f"{name}: {len(found[name])} figures in {seconds:.0f} s of processor time, {len(bad)} outside their tolerance")
         for check in bad:
             say(f"  {check.table} | {check.row} | {check.column}: {check.value:.4g}, specified {check.expected}, at most {check.most}")
     if options.scale >= 1:
