@@ -104,6 +104,8 @@ def calibrate(  # noqa: PLR0913  the options of a command
             margin=margin,
             fleet=fleet,
             stream=stream,
+            loss=loss.value if stream else None,
+            missing=missing.value if stream else None,
         ),
         software=statistics.software(),
         data=data,

@@ -145,10 +145,19 @@ def certify(  # noqa: PLR0913  the options of a command
             judge=judge,
             tau=tau,
             grader=grader,
+            agreement=agreement,
+            graders=None if graders is Graders.ANY else graders.value,
+            registration=registration,
+            calibration=calibration,
+            follows=follows,
             life=life_days,
+            horizon=horizon,
             fleet=fleet,
             stream=stream,
-        ),
+            missing=None if stream is None else missing.value,
+        )
+        + (" --in-order" if in_order else "")
+        + (" --turns-are-independent" if turns_are_independent else ""),
         software=statistics.software(),
     )
     record = record_of(evidence, bound, issue=issue, tables=_tables(evidence, measured, ladder), warnings=measured.warnings)
