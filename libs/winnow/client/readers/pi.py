@@ -22,13 +22,16 @@ def read(path: Path, *, host: str) -> Iterator[Boundary | Fault]:
     """The boundaries of one session. Raise `Unreadable`."""
     run = path.stem[: values.NAME_CHARS]
     entries: list[Row] = []
+    number = 0  # of the entry in the file, the session's own included: version 1 names the first entry that stays by it
     for row in rows.lines(path):
         if isinstance(row, Fault):
             yield row
-        elif row.value.get("type") == "session":
+            continue
+        if row.value.get("type") == "session":
             run = values.name(row.value.get("id")) or run
         else:
-            entries.append(row)
+            entries.append(row if "id" in row.value else Row(place=row.place, value={**row.value, "id": _numbered(number)}))
+        number += 1
     yield from boundaries(_items(_way(entries)), host=host, run=run)
 
 
@@ -67,10 +70,15 @@ def _items(way: list[Row]) -> Iterator[Item]:
                     place=row.place,
                     summary=values.text(value.get("summary")),
                     # The entry that stays first may be none that is a turn (a label, a change of model): all from it on are named.
-                    kept=_from(keys, value.get("firstKeptEntryId")),
+                    kept=_from(keys, value.get("firstKeptEntryId", _numbered(value.get("firstKeptEntryIndex")))),
                     tokens_before=values.count(value.get("tokensBefore")),
                     at=values.moment(value.get("timestamp")),
                 )
+
+
+def _numbered(number: Json) -> str:
+    """The key of an entry of version 1, which has none of its own."""
+    return f"#{number}"
 
 
 def _from(keys: list[str], first: Json) -> frozenset[str]:

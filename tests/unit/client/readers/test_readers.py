@@ -199,6 +199,21 @@ def test_a_pi_session_follows_the_way_to_its_last_entry(tmp_path, host):
     assert made.about["tokens_before"] == 50_000
 
 
+def test_a_pi_session_of_version_1_has_no_ids(tmp_path):
+    """Lines follow one another, and a compaction names the first entry that stays by its number in the file."""
+    rows = [
+        {"type": "session", "id": "run-1"},
+        {"type": "message", "message": {"role": "user", "content": "first"}},
+        {"type": "message", "message": {"role": "assistant", "content": "answer"}},
+        {"type": "message", "message": {"role": "user", "content": "second"}},
+        {"type": "compaction", "summary": SUMMARY, "firstKeptEntryIndex": 3, "tokensBefore": 9},
+        {"type": "compaction", "summary": SUMMARY, "firstKeptEntryIndex": "3"},
+    ]
+    (first, second), _ = read("pi", write(tmp_path / "x.jsonl", *rows))
+    assert (said(first.history), said(first.retained)) == ([("user", "first"), ("action", "answer")], [("user", "second")])
+    assert (said(second.history), said(second.retained)) == ([], [("user", "second")])
+
+
 def test_an_opencode_export_reads_tools_and_the_tail(tmp_path):
     """Outputs and errors of tools are evidence, synthetic words notices; the tail that stays is retained."""
 
