@@ -25,6 +25,9 @@ _CHANGES: Final = re.compile(
     r"|\b(?:mv|rm|cp|sed -i|tee|git (?:checkout|reset|apply))\b"
 )
 
+#: Characters of a command in which its verb stands.
+_COMMAND_CHARS: Final = 100
+
 
 class Act(NamedTuple):
     """One call of a tool."""
@@ -35,9 +38,20 @@ class Act(NamedTuple):
     arguments: str  # lower case, blanks squeezed
     #: Position of the output in H and R; None where none came back.
     output: int | None
-    result: str  # lower case
-    failed: bool
-    changes: bool
+    answer: Message | None
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing came back, or what came back says that it failed."""
+        if self.answer is None or self.answer.is_error:
+            return True
+        text = self.answer.text
+        return _FAILED.search((text if len(text) <= 2 * _CHARS else text[:_CHARS] + text[-_CHARS:]).lower()) is not None
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes something."""
+        return _CHANGES.search(self.tool) is not None or _CHANGES.search(self.arguments[:_COMMAND_CHARS]) is not None
 
 
 def acts_of(messages: Sequence[Message], sources: Container[int]) -> list[Act]:
@@ -62,21 +76,8 @@ def acts_of(messages: Sequence[Message], sources: Container[int]) -> list[Act]:
             end = calls[order + 1].start() if order + 1 < len(calls) else len(message.text)
             arguments = squeezed(message.text[call.end() : min(end, call.end() + _CHARS)])
             at = outputs[order] if order < len(outputs) else None
-            found.append(_act(len(found), call[1].lower(), arguments, at, messages))
+            found.append(Act(len(found), call[1].lower(), arguments, at, None if at is None else messages[at]))
     return found
-
-
-def _act(number: int, tool: str, arguments: str, at: int | None, messages: Sequence[Message]) -> Act:
-    """One call with what came back."""
-    result = "" if at is None else messages[at].text
-    result = (result if len(result) <= 2 * _CHARS else result[:_CHARS] + result[-_CHARS:]).lower()
-    failed = at is None or messages[at].is_error or _FAILED.search(result) is not None
-    changes = _CHANGES.search(tool) is not None or _CHANGES.search(arguments[:_COMMAND_CHARS]) is not None
-    return Act(number, tool, arguments, at, result, failed, changes)
-
-
-#: Characters of a command in which its verb stands.
-_COMMAND_CHARS: Final = 100
 
 
 def squeezed(text: str) -> str:

@@ -11,13 +11,10 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.compaction.claims.atoms import Atom
 from winnow.compaction.claims.records import BREAK, Records, Words
-from winnow.compaction.postings import Bools, Ints
-
-Singles = NDArray[np.float32]
+from winnow.compaction.postings import Bools, Floats, Ints
 
 #: Words of an entry on each side of an atom that say what it is; each counts e⁻¹ of the one eight words nearer.
 _WINDOW: Final = 24
@@ -25,7 +22,7 @@ _DECAY: Final = 8.0
 #: Factor for each mark of punctuation, and for each sibling (another atom of the kind), that stands between word and atom.
 _ACROSS_BREAK: Final = 0.7
 _ACROSS_SIBLING: Final = 0.5
-#: Weights are whole numbers: sums below 2²⁴ are exact in single precision.
+#: Weights are whole numbers, so that their sums are exact in any order.
 _SCALE: Final = 256.0
 #: Weight of the direct neighbours (two words left, two right) against that of all words.
 _NEIGHBOURS: Final = 0.4
@@ -154,10 +151,15 @@ class Binding:
         _widen(wide, record, held, records.around)
         df = narrow[:, : self._tokens + 1].sum(axis=0)
         idf = np.log1p((len(narrow) - df + 0.5) / (df + 0.5))
-        idf[df == 0] = 0.0  # what no record says tells no record from another
+        # What no record says tells no record from another, and in a long span neither does what one in twenty says.
+        idf[(df == 0) | (df > max(_MANY, len(narrow) // _COMMON))] = 0.0
         self._idf = idf
-        self._wide = wide[:, : self._tokens + 1].astype(np.float32)
-        self._wide_atoms, self._narrow_atoms = wide[:, self._tokens :], narrow[:, self._tokens :].astype(np.float32)
+        self._wide = wide
+        token, self._holding = wide[:, : self._tokens + 1].T.nonzero()
+        self._holding_from = token.searchsorted(np.arange(self._tokens + 2))
+        order = self._o_canon.argsort(kind="stable")
+        self._saying = self._o_record[order]
+        self._saying_from = self._o_canon[order].searchsorted(np.arange(len(self._canons) + 2))
         self._forms = records.words.form_ids(self._form)
 
     def bind(self, asked: Sequence[Asked]) -> list[Bound]:
@@ -179,21 +181,15 @@ class Binding:
         word = np.array([one.word for one in asked])
         canon = np.array([self._canons[one.atom.canon] for one in asked])
         kind = np.array([self._kinds[one.atom.kind] for one in asked])
-        weights = self._weights(asked, word, kind)
-        total = np.maximum(weights.sum(axis=1, dtype=np.float64), 1.0)[:, None]
-        cover = (weights @ self._wide.T) / total
+        cover = self._cover(*self._weights(asked, word, kind), len(asked))
         neighbours = self._neighbours(word)
         fit = (1.0 - _NEIGHBOURS) * cover[:, self._o_record] + _NEIGHBOURS * neighbours
         own = np.where(self._o_canon == canon[:, None], fit, 0.0).max(axis=1)
         other = (self._o_kind == kind[:, None]) & (self._o_canon != canon[:, None])
-        other &= ~self._wide_atoms.T[canon][:, self._o_record]
-        siblings = np.zeros((len(asked), len(self._canons) + 1), np.float32)
-        for row, one in enumerate(asked):
-            for _, atom in self._entries.atoms[one.entry]:
-                if atom.kind == one.atom.kind and atom.canon != one.atom.canon:
-                    siblings[row, self._canons[atom.canon]] = 1.0
-        other &= ~(siblings > 0)[:, self._o_canon]
-        other &= ~((siblings @ self._narrow_atoms.T) > 0)[:, self._o_record] | (neighbours >= _SAME_PLACE)
+        other &= ~self._wide.T[self._tokens + canon][:, self._o_record]
+        siblings, holding = self._siblings_of(asked)
+        other &= ~siblings[:, self._o_canon]
+        other &= ~holding[:, self._o_record] | (neighbours >= _SAME_PLACE)
         year = np.array([_year(one.atom) for one in asked])
         other &= np.abs(self._o_year - year[:, None]) <= _YEARS_APART
         weak = np.array([one.atom.kind in _WEAK_KINDS or one.atom.kind.startswith("of ") for one in asked])
@@ -206,15 +202,38 @@ class Binding:
             found.append(Bound(float(own[row]), fitting, int(self._o_record[at]) if where >= 0 else -1, where))
         return found
 
-    def _weights(self, asked: Sequence[Asked], word: Ints, kind: Ints) -> Singles:
-        """For each atom the weight of every token by what is near it in its entry, in whole numbers."""
+    def _cover(self, row: Ints, token: Ints, weight: Floats, rows: int) -> Floats:
+        """For each atom and record: the share of the atom's weight whose tokens the record, or one around it, holds."""
+        number, at = expanded(self._holding_from[token], self._holding_from[token + 1])
+        cells = row[number] * len(self._records.records) + self._holding[at]
+        summed = np.bincount(cells, weight[number], rows * len(self._records.records)).reshape(rows, -1)
+        total = np.maximum(np.bincount(row, weight, rows), 1.0)
+        return np.asarray(summed / total[:, None], np.float64)
+
+    def _siblings_of(self, asked: Sequence[Asked]) -> tuple[Bools, Bools]:
+        """For each atom its siblings, and the records that hold one: what they say is the sibling's."""
+        pairs = [
+            (row, self._canons[atom.canon])
+            for row, one in enumerate(asked)
+            for _, atom in self._entries.atoms[one.entry]
+            if atom.kind == one.atom.kind and atom.canon != one.atom.canon
+        ]
+        siblings = np.zeros((len(asked), len(self._canons) + 1), np.bool_)
+        holding = np.zeros((len(asked), len(self._records.records)), np.bool_)
+        if pairs:
+            row, canon = np.array(pairs).T
+            siblings[row, canon] = True
+            number, at = expanded(self._saying_from[canon], self._saying_from[canon + 1])
+            holding[row[number], self._saying[at]] = True
+        return siblings, holding
+
+    def _weights(self, asked: Sequence[Asked], word: Ints, kind: Ints) -> tuple[Ints, Ints, Floats]:
+        """The tokens near each atom in its entry: number of the atom, token, and its weight there as a whole number."""
         starts = np.array(self._entries.starts)
         entry = np.array([one.entry for one in asked])
         low = self._token_word.searchsorted(np.maximum(starts[entry], word - _WINDOW))
         high = self._token_word.searchsorted(np.minimum(starts[entry + 1], word + _WINDOW + 1))
-        counts = high - low
-        row = np.arange(len(asked)).repeat(counts)
-        token_at = np.arange(int(counts.sum())) + (low - counts.cumsum() + counts).repeat(counts)
+        row, token_at = expanded(low, high)
         at, own = self._token_word[token_at], word[row]
         first, last = np.minimum(at, own), np.maximum(at, own)
         breaks = self._breaks[last] - self._breaks[first]
@@ -222,9 +241,8 @@ class Binding:
         siblings = self._siblings.searchsorted(base + last) - self._siblings.searchsorted(base + first, "right")
         weight = np.exp((first - last + breaks) / _DECAY) * _ACROSS_BREAK**breaks * _ACROSS_SIBLING ** np.maximum(siblings, 0)
         weight = np.rint(_SCALE * weight * self._idf[self._token[token_at]]) * ((at != own) | self._beside(asked, row, token_at))
-        cells = len(asked) * (self._tokens + 1)
-        summed = np.bincount(row * (self._tokens + 1) + self._token[token_at], weight, cells)
-        return summed.reshape(len(asked), self._tokens + 1).astype(np.float32)
+        kept = weight > 0.0
+        return row[kept], self._token[token_at[kept]], weight[kept]
 
     def _beside(self, asked: Sequence[Asked], row: Ints, token_at: Ints) -> Bools:
         """Tokens that are no part of the atom itself, though they may stand in its word: a host name before its port."""
@@ -232,18 +250,21 @@ class Binding:
         beside: Bools = (self._token[token_at] != own) & ~self._numeral[self._token[token_at]]
         return beside
 
-    def _neighbours(self, word: Ints) -> Singles:
+    def _neighbours(self, word: Ints) -> Floats:
         """Agreement of the two words on each side, 0 to 1, of every atom with every occurrence."""
         at = self._at_near[word]
-        agreed = np.zeros((len(word), len(self._o_word)), np.float32)
+        agreed = np.zeros((len(word), len(self._o_word)))
         for side in (-1, 1):
             near = self._near[at + side][:, None]
             same = (near == self._forms[self._o_word + side]) & (near > 0)
             far = self._near[at + 2 * side][:, None]
             agreed += same + 0.5 * (same & (far == self._forms[self._o_word + 2 * side]) & (far > 0))
-        return agreed / np.float32(3.0)
+        return agreed / 3.0
 
 
+#: Records up to which every word counts, and the share (one in so many) that makes a word common beyond.
+_MANY: Final = 1_000
+_COMMON: Final = 20
 _UNBOUND: Final = Bound(0.0, 0.0, -1, -1)
 
 
@@ -257,17 +278,22 @@ def _year(atom: Atom) -> int:
     return int(atom.canon[:4]) if atom.kind == "date" else 0
 
 
+def expanded(low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """All numbers of many ranges [low, high), one range after another, each with the number of its range."""
+    counts = high - low
+    number = np.arange(len(counts)).repeat(counts)
+    return number, np.arange(len(number)) + (low - counts.cumsum() + counts).repeat(counts)
+
+
 def _widen(wide: Bools, record: Ints, held: Ints, around: tuple[Ints, Ints]) -> None:
     """Mark in each row what the records around it hold; `record` is sorted and says where each of `held` stands."""
     first, second = around
-    low = record.searchsorted(second)
-    counts = record.searchsorted(second, "right") - low
-    ends = counts.cumsum()
+    low, high = record.searchsorted(second), record.searchsorted(second, "right")
+    ends = (high - low).cumsum()
     begin = 0
     while begin < len(first):
         done = int(ends[begin - 1]) if begin else 0
         end = max(begin + 1, int(ends.searchsorted(done + _BLOCK, "right")))
-        some = counts[begin:end]
-        at = np.arange(int(some.sum())) + (low[begin:end] - some.cumsum() + some).repeat(some)
-        wide[first[begin:end].repeat(some), held[at]] = True
+        number, at = expanded(low[begin:end], high[begin:end])
+        wide[first[begin:end][number], held[at]] = True
         begin = end

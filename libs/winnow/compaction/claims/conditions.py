@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from winnow.compaction.claims.atoms import Atom
 from winnow.compaction.claims.records import Words, marked
-from winnow.compaction.text import normalise, tokens
+from winnow.compaction.text import normalise, tokens, word_set
 
 #: Words that make a sentence a condition.
-_CONDITION: Final = re.compile(
-    r"\b(?:must|never|always|only|do not|don't|does not|no|not|cannot|can't|can|could|may|should|shall|without|at most|at least|"
-    r"up to|within|before|require[sd]?|allowed|forbidden|limit|budget|prefer\w*|ask|confirm\w*|except)\b"
+_CONDITION: Final = word_set(
+    "must never always only don't doesn't not no cannot can't can could may should shall without most least within before require requires "
+    "required allowed forbidden limit budget prefer prefers ask confirm confirmation except up under over"
 )
 _NEGATION: Final = re.compile(r"\b(?:not|never|no|cannot|without|nothing|neither|forbidden|prohibited)\b|n't\b")
 _MUST: Final = re.compile(r"\b(?:must|always|required?|has to|have to|mandatory|never)\b")
@@ -29,6 +28,9 @@ _SENTENCE_CHARS: Final = 400
 #: Tokens that a condition must have, and their share that entry and sentence have in common (of both together).
 _TOKENS: Final = 4
 _ALIKE: Final = 0.6
+#: Sentences with a token above which it finds none: it is in all of them. Entries that are looked at.
+_COMMON: Final = 128
+_ENTRIES: Final = 400
 #: Tasks whose sentences are remembered: the same at every boundary of a fleet.
 _TASKS: Final = 32
 _TASK_CHARS: Final = 65_536
@@ -39,7 +41,6 @@ class _Condition(NamedTuple):
 
     text: str  # lower case
     tokens: frozenset[str]
-    atoms: tuple[Atom, ...]
 
 
 class Rewritten(NamedTuple):
@@ -52,49 +53,60 @@ class Rewritten(NamedTuple):
 
 
 class Conditions:
-    """The sentences of task and user turns, found by their tokens."""
+    """The sentences of one text, found by their tokens."""
 
-    def __init__(self, task: str, user_turns: Sequence[str]) -> None:
-        """Read the task, which is remembered, and the user turns."""
-        texts = [_of_task(task) if len(task) <= _TASK_CHARS else _sentences(task), *(_sentences(turn) for turn in user_turns)]
-        self._sentences = [(source, one) for source, sentences in enumerate(texts) for one in sentences]
+    def __init__(self, text: str) -> None:
+        """Read the sentences that could be conditions."""
+        self._sentences = _sentences(text)
         self._holding: dict[str, list[int]] = {}
-        for number, (_, one) in enumerate(self._sentences):
+        for number, one in enumerate(self._sentences):
             for token in one.tokens:
                 self._holding.setdefault(token, []).append(number)
 
-    def rewritten(self, lowered: Sequence[str]) -> Iterator[Rewritten]:
-        """Yield the entries (in lower case, normalised, without marker) that restate a condition with one thing changed."""
-        for entry, text in enumerate(lowered):
-            if len(text) > _SENTENCE_CHARS or _CONDITION.search(text) is None:
-                continue
-            for clause in _CLAUSE.split(text):
-                own = _condition(clause)
-                changes = [(source, one, _change(own, one)) for source, one in self._nearest(own)] if len(own.tokens) >= _TOKENS else ()
-                # The same condition, unchanged, elsewhere: nothing was rewritten.
-                if changes and all(change is not None for _, _, change in changes):
-                    source, one, change = changes[0]
-                    yield Rewritten(entry, f"{change}: {clause.strip()}", one.text, source)
-                    break
-
-    def _nearest(self, own: _Condition) -> list[tuple[int, _Condition]]:
-        """Sentences that are enough alike, the most alike first."""
+    def like(self, own: _Condition) -> list[tuple[float, _Condition]]:
+        """Sentences that are enough alike, with how much, the most alike first."""
         shared: Counter[int] = Counter()
         for token in own.tokens:
-            shared.update(self._holding.get(token, ()))
+            holding = self._holding.get(token, ())
+            if len(holding) <= _COMMON:
+                shared.update(holding)
         alike = [
-            (count / len(own.tokens | self._sentences[number][1].tokens), number)
+            (count / len(own.tokens | self._sentences[number].tokens), number)
             for number, count in shared.items()
             if count >= _ALIKE * len(own.tokens)
         ]
-        return [self._sentences[number] for share, number in sorted(alike, key=lambda one: (-one[0], one[1])) if share >= _ALIKE]
+        return [(share, self._sentences[at]) for share, at in sorted(alike, key=lambda one: (-one[0], one[1])) if share >= _ALIKE]
+
+
+def rewritten(lowered: Sequence[str], task: str, user_turns: Sequence[str]) -> Iterator[Rewritten]:
+    """Yield the entries that restate a condition of the task or of a user turn with one thing changed.
+
+    Entries are in lower case, normalised, without marker; the first 400 that could be conditions are read.
+    """
+    asking = [at for at, text in enumerate(lowered) if len(text) <= _SENTENCE_CHARS and not _CONDITION.isdisjoint(text.split())]
+    if not asking:
+        return
+    sources = [_of_task(task) if len(task) <= _TASK_CHARS else Conditions(task), *map(Conditions, user_turns)]
+    for entry in asking[:_ENTRIES]:
+        for clause in _CLAUSE.split(lowered[entry]):
+            own = _condition(clause)
+            if len(own.tokens) < _TOKENS:
+                continue
+            found = [(share, source, one) for source, some in enumerate(sources) for share, one in some.like(own)]
+            found.sort(key=lambda one: -one[0])
+            changes = [_change(own, one) for _, _, one in found]
+            # The same condition, unchanged, elsewhere: nothing was rewritten.
+            if found and None not in changes:
+                _, source, one = found[0]
+                yield Rewritten(entry, f"{changes[0]}: {clause.strip()}", one.text, source)
+                break
 
 
 def _change(own: _Condition, other: _Condition) -> str | None:
     """What one condition says otherwise than another that is about the same; None where nothing of weight differs."""
     if bool(_NEGATION.search(own.text)) != bool(_NEGATION.search(other.text)):
         return "negation"
-    amounts, given = ({atom.canon: atom.kind for atom in one.atoms} for one in (own, other))
+    amounts, given = ({atom.canon: atom.kind for _, atom in Words(marked(one.text)).atoms} for one in (own, other))
     new = [kind for canon, kind in amounts.items() if canon not in given]
     gone = [kind for canon, kind in given.items() if canon not in amounts]
     if any(_comparable(kind, gone) for kind in new):
@@ -124,9 +136,7 @@ def _sides(text: str, strong: re.Pattern[str], weak: re.Pattern[str]) -> bool | 
 
 def _condition(text: str) -> _Condition:
     """A sentence in lower case, read."""
-    return _Condition(
-        text, frozenset(token for token in tokens(text) if not token.isdigit()), tuple(atom for _, atom in Words(marked(text)).atoms)
-    )
+    return _Condition(text, frozenset(token for token in tokens(text) if not token.isdigit()))
 
 
 def _sentences(text: str) -> tuple[_Condition, ...]:
@@ -134,7 +144,7 @@ def _sentences(text: str) -> tuple[_Condition, ...]:
     found: list[_Condition] = []
     for sentence in _SENTENCE.split(normalise(text).lower()):
         stripped = sentence.strip(" -*\t")
-        if stripped and len(stripped) <= _SENTENCE_CHARS and _CONDITION.search(stripped):
+        if stripped and len(stripped) <= _SENTENCE_CHARS and not _CONDITION.isdisjoint(stripped.split()):
             found.append(_condition(stripped))
             if len(found) >= _SENTENCES:
                 break
@@ -142,6 +152,6 @@ def _sentences(text: str) -> tuple[_Condition, ...]:
 
 
 @lru_cache(maxsize=_TASKS)
-def _of_task(task: str) -> tuple[_Condition, ...]:
+def _of_task(task: str) -> Conditions:
     """The sentences of the last task prompts of this process."""
-    return _sentences(task)
+    return Conditions(task)

@@ -30,9 +30,12 @@ _ARTEFACTS: Final = {
     )
     for form in forms
 }
+_MAKING: Final = frozenset(
+    {"create", "write", "produce", "prepare", "generate", "draft", "make", "compile", "deliver", "build", "design", "compose"}
+)
 _MADE: Final = re.compile(
-    r"\b(?:create|write|produce|prepare|generate|draft|make|compile|deliver|build|design|compose|put together)\s"
-    r"(?:(?:up|a|an|the|new|short|brief|full|final|detailed|comprehensive|complete|\w{3,20}ed|\w{3,20}al|for|of|user|\w{2,20})\s){0,5}?"
+    rf"\b(?:{'|'.join(sorted(_MAKING))})\s"
+    r"(?:[\w-]{1,20}\s){0,5}?"
     rf"({'|'.join(sorted(map(re.escape, _ARTEFACTS), key=len, reverse=True))})\b"
 )
 _OPEN: Final = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])?\s*\[ \]")
@@ -60,7 +63,7 @@ def invented(entries: Sequence[Entry], corpus: Corpus) -> Iterator[Invented]:
         asks = entry.section_class in {SectionClass.FORWARD, SectionClass.INTENT} or _TITLE.search(entry.section.lower()) is not None
         if not asks and _OPEN.match(head) is None:
             continue
-        made = _MADE.search(head)
+        made = None if _MAKING.isdisjoint(head.split()) else _MADE.search(head)
         if made is None:
             continue
         if asked is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from winnow.compaction.claims.binding import Binding, Entries
-from winnow.compaction.claims.conditions import Conditions, Rewritten
+from winnow.compaction.claims.conditions import Rewritten, rewritten
 from winnow.compaction.claims.deliverables import invented
 from winnow.compaction.claims.records import Records, marked, source_texts
 from winnow.compaction.claims.refutation import Refuted, refute
@@ -70,9 +70,8 @@ def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[S
     outputs = {output.message for output in corpus.outputs}
     for done in stale(entries, corpus.messages, outputs):
         found[done.entry].append(_by_message(FindingKind.STALE, done.claim, corpus.messages[done.output].text, done.output, corpus))
-    conditions = Conditions("\n".join(source_texts(corpus, Role.TASK)), source_texts(corpus, Role.USER))
-    for rewritten in conditions.rewritten(lowered):
-        found[rewritten.entry].append(_condition(rewritten, corpus))
+    for other in rewritten(lowered, "\n".join(source_texts(corpus, Role.TASK)), source_texts(corpus, Role.USER)):
+        found[other.entry].append(_condition(other, corpus))
     for made in invented(entries, corpus):
         found[made.entry].append(Finding(kind=FindingKind.INVENTED_DELIVERABLE, claim=one_line(made.claim, _CHARS)))
     return Found([tuple(of_entry[:MAX_FINDINGS]) for of_entry in found], capped)
@@ -116,13 +115,13 @@ def _by_message(kind: FindingKind, claim: str, said: str, position: int, corpus:
     )
 
 
-def _condition(rewritten: Rewritten, corpus: Corpus) -> Finding:
+def _condition(other: Rewritten, corpus: Corpus) -> Finding:
     """A condition that was rewritten, with the task's or the user's own words."""
     kind = FindingKind.REWRITTEN_CONSTRAINT
-    if rewritten.source:
+    if other.source:
         turns = [at for at, message in enumerate(corpus.messages) if message.kind is MessageKind.USER and message.text]
-        return _by_message(kind, rewritten.claim, rewritten.said, turns[rewritten.source - 1], corpus)
-    return Finding(kind=kind, claim=one_line(rewritten.claim, _CHARS), said=one_line(rewritten.said, _CHARS), by=ProvenanceClass.TASK)
+        return _by_message(kind, other.claim, other.said, turns[other.source - 1], corpus)
+    return Finding(kind=kind, claim=one_line(other.claim, _CHARS), said=one_line(other.said, _CHARS), by=ProvenanceClass.TASK)
 
 
 def _place(text: str, said: str, key: str | None) -> int:

@@ -41,7 +41,7 @@ _MEMO_CHARS: Final = 96
 
 def marked(text: str) -> str:
     """A text without the characters that serve as marks."""
-    return _MARKS.sub(" ", text) if _MARKS.search(text) else text
+    return _MARKS.sub(" ", text) if any(mark in text for mark in (LINE, TEXT, OPEN, CLOSE, BREAK)) else text
 
 
 class Words:
@@ -134,18 +134,18 @@ class Records:
 def source_texts(corpus: Corpus, role: Role) -> list[str]:
     """The texts of a role as values are matched, passages of one output together, without characters that serve as marks."""
     pieces = corpus.pieces
-    joined = pieces.joined
+    joined, begin, end, order = pieces.joined, pieces.begin, pieces.end, pieces.order
     if role is Role.SOURCE:
-        numbers: Sequence[int] = range(pieces.first_passage, len(pieces.begin))
+        numbers: Sequence[int] = range(pieces.first_passage, len(begin))
     elif role is Role.PREVIOUS:
         numbers = range(pieces.first_unit, pieces.first_passage)
     else:
         numbers = [number for number in range(pieces.first_unit) if pieces.role[number] is role]
-    spans: dict[int, list[int]] = {}
+    spans: dict[int, tuple[int, int]] = {}
     for number in numbers:
-        span = spans.setdefault(pieces.order[number], [pieces.begin[number], 0])
-        span[1] = pieces.end[number]
-    return [marked(joined[begin:end]) for begin, end in spans.values()]
+        spans[order[number]] = (spans[order[number]][0] if order[number] in spans else begin[number], end[number])
+    texts_of = [joined[first:last] for first, last in spans.values()]
+    return [marked(text) for text in texts_of]
 
 
 def _with_marks(output: str) -> str:

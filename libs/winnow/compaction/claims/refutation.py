@@ -35,6 +35,8 @@ _RECKONED: Final = re.compile(r"(?:total|sum\Z|charg|pa(?:id|y)|refund|balance|c
 _SMALL: Final = 20 * 10_000
 #: Numbers of an entry that are tried so.
 _OWN: Final = 16
+#: Without it no entry holds a range.
+_RANGED: Final = re.compile(r"[0-9]{3}[-:][0-9]{3}")
 #: Findings of one entry: the first ones say enough.
 _PER_ENTRY: Final = 3
 #: Words on each side in which a reason for a value is looked for.
@@ -77,10 +79,11 @@ def refute(
         chosen: of each entry whether it tells what to do.
     """
     doubts: list[_Doubt] = []
+    ranged = _RANGED.search("\n".join(lowered)) is not None
     for number, text in enumerate(lowered):
         if (equation := false_equation(text)) is not None:
             yield Refuted(number, equation[0], said=equation[1], key="the left side")
-        if (backward := backward_range(text)) is not None:
+        if ranged and (backward := backward_range(text)) is not None:
             yield Refuted(number, backward, said="an end before its beginning", key="this range")
         if entries.atoms[number]:
             doubts += _doubts(number, entries, said, chosen=chosen[number])

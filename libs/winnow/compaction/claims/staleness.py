@@ -16,6 +16,11 @@ from winnow.contracts.vocabulary import SectionClass
 
 #: Characters of an open entry that are read: a task that takes more to say is no single act.
 _CHARS: Final = 600
+#: Open entries and last acts that are looked at.
+_ENTRIES: Final = 400
+_ACTS: Final = 2_000
+#: Characters in which a check box stands.
+_MARKER_CHARS: Final = 12
 _OPENING: Final = re.compile(r"(?:to ?do:?|next(?: step)?s?:|still (?:need|have) to|need(?:s)? to|remaining:|pending:|then)\s+")
 _OPEN_TITLE: Final = re.compile(r"\b(?:to-?dos?|pending|next steps?|remaining|open (?:items|tasks|questions))\b")
 #: Words that make the work conditional, repeated or not the act itself.
@@ -62,49 +67,53 @@ class Stale(NamedTuple):
 
 def stale(entries: Sequence[Entry], messages: Sequence[Message], sources: Container[int]) -> Iterator[Stale]:
     """Yield the open entries whose work an output shows done; `sources` are the positions of the outputs among the messages."""
-    opened = [(number, text) for number, entry in enumerate(entries) if (text := _open_work(entry)) is not None]
+    titled = {section: _OPEN_TITLE.search(section.lower()) is not None for section in {entry.section for entry in entries}}
+    opened = [
+        (number, text) for number, entry in enumerate(entries) if (text := _open_work(entry, titled=titled[entry.section])) is not None
+    ]
     if not opened:
         return
-    acts = acts_of(messages, sources)
-    done = [act for act in acts if not act.failed and act.output is not None]
-    last_change = max((act.number for act in done if act.changes), default=-1)
-    for number, text in opened:
-        act = _done_by(text, done, last_change)
+    acts = [act for act in acts_of(messages, sources) if act.answer is not None][-_ACTS:]
+    for number, text in opened[:_ENTRIES]:
+        act = _done_by(text, acts)
         if act is not None and act.output is not None:
             yield Stale(number, text, act.output)
 
 
-def _open_work(entry: Entry) -> str | None:
-    """The work that an entry lists as open, in lower case; None where it lists none, or not a plain act."""
-    head = entry.text[:_CHARS].lower()
-    box = re.match(r"\s*(?:[-*+•]|\d{1,3}[.)])?\s*\[([ x])\]", head)
-    if box is not None and box[1] == "x":
+def _open_work(entry: Entry, *, titled: bool) -> str | None:
+    """The work that an entry lists as open, in lower case; None where it lists none, or not a plain act.
+
+    `titled`: its section is one of open work.
+    """
+    start = entry.text.lstrip()[:_MARKER_CHARS].lower()
+    boxed = "[ ]" in start
+    if "[x]" in start or len(entry.text) > _CHARS:
         return None
-    text = strip_marker(head.lstrip()).strip()
+    text = strip_marker(entry.text.lstrip()).lower().strip()
     opening = _OPENING.match(text)
-    titled = entry.section_class is SectionClass.FORWARD or _OPEN_TITLE.search(entry.section.lower()) is not None
-    if box is None and opening is None and not titled:
+    if not boxed and opening is None and entry.section_class is not SectionClass.FORWARD and not titled:
         return None
     text = text[opening.end() :] if opening else text
     bare = _QUOTED.sub(" ", text)
-    return None if len(entry.text) > _CHARS or _NOT_YET.search(bare) else text
+    return None if _NOT_YET.search(bare) else text
 
 
-def _done_by(text: str, done: Sequence[Act], last_change: int) -> Act | None:
+def _done_by(text: str, acts: Sequence[Act]) -> Act | None:
     """The last act that did the work; None where none did."""
     quoted = [squeezed(one) for one in _QUOTED.findall(text)]
     verb = next(iter(_WORD.findall(_QUOTED.sub(" ", text)[:48])), "")
     if verb in _RUN or text.startswith("`"):
         commands = [one for one in quoted if " " in one or verb in _RUN]
         if len(commands) == 1 and not _PATH.match(commands[0]) and _is_all(text, commands[0]):
-            ran = [act for act in done if act.number > last_change and commands[0] in act.arguments]
-            if ran:
+            ran = [act for act in acts if commands[0] in act.arguments]
+            # Whatever changed since may have broken it.
+            if ran and not ran[-1].failed and not any(act.changes for act in acts if act.number > ran[-1].number):
                 return ran[-1]
     if verb in _WRITE and len(quoted) == 1 and _PATH.match(quoted[0]) and _is_all(text, quoted[0]):
-        wrote = [act for act in done if quoted[0] in act.arguments and (_WRITERS.search(act.tool) or _WRITERS.search(act.arguments[:100]))]
-        if wrote:
-            return wrote[-1]
-    return _on_record(text, verb, quoted, done)
+        for act in reversed(acts):
+            if quoted[0] in act.arguments and (_WRITERS.search(act.tool) or _WRITERS.search(act.arguments[:100])) and not act.failed:
+                return act
+    return _on_record(text, verb, quoted, acts)
 
 
 def _is_all(text: str, quoted: str) -> bool:
@@ -112,15 +121,15 @@ def _is_all(text: str, quoted: str) -> bool:
     return len(_WORD.findall(text.replace(f"`{quoted}`", " "))) <= _SHORT
 
 
-def _on_record(text: str, verb: str, quoted: Sequence[str], done: Sequence[Act]) -> Act | None:
+def _on_record(text: str, verb: str, quoted: Sequence[str], acts: Sequence[Act]) -> Act | None:
     """The last call of a tool that is named, or that has the verb in its name, for all the ids of the entry."""
-    tools = {act.tool for act in done}
+    tools = {act.tool for act in acts}
     named = [one for one in quoted if one in tools]
     values = set(_CODE.findall(text)) - set(named)
     if not values or not (named or verb in _ON_RECORDS):
         return None
-    for act in reversed(done):
+    for act in reversed(acts):
         by_name = act.tool in named or (not named and verb in act.tool.split("_"))
-        if by_name and act.changes | (verb in act.tool) and all(value in act.arguments for value in values):
+        if by_name and all(value in act.arguments for value in values) and (verb in act.tool or act.changes) and not act.failed:
             return act
     return None
