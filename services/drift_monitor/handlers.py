@@ -18,8 +18,8 @@ from winnow.contracts.vocabulary import Decision, Outcome, Reason, RuntimeEventK
 from winnow.messaging.records import Dead, Handled, Received
 from winnow.storage import alarms, fleets, folding, observations, runtime_events, thresholds, watching
 from winnow.storage.database import Database
-from winnow.storage.folding import Policy
 from winnow.storage.keys import Key
+from winnow.storage.policy import Policy
 from winnow.storage.thresholds import Limits
 from winnow.storage.watching import Ended
 

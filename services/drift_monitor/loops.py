@@ -13,7 +13,7 @@ from services.drift_monitor.telling import Teller
 from winnow.messaging.webhook import Answer, Webhook, pause_s
 from winnow.storage import alarms, alerts, closing, families, folding, raw, thresholds, webhooks
 from winnow.storage.database import Database
-from winnow.storage.folding import Policy
+from winnow.storage.policy import Policy
 from winnow.storage.thresholds import Limits
 from winnow.storage.webhooks import Delivery
 from winnow.telemetry.telemetry import Telemetry
@@ -21,7 +21,7 @@ from winnow.telemetry.telemetry import Telemetry
 Clock = Callable[[], datetime]
 
 #: Streams of one transaction of the timers.
-TIMERS_AT_ONCE = 200
+TIMERS_AT_ONCE = 100
 #: Runs of one transaction: each becomes up to three units.
 RUNS_AT_ONCE = 200
 #: Deliveries that are under way at once.

@@ -10,7 +10,7 @@ from winnow.assurance.terms import Budgets
 from winnow.contracts.vocabulary import LabelFree, Missing, Mode
 from winnow.messaging.webhook import checked_url
 from winnow.storage.alarms import Acting
-from winnow.storage.folding import Policy, Recertify
+from winnow.storage.policy import Policy, Recertify
 from winnow.storage.thresholds import Limits
 
 #: Characters of the shortest key of a signature: 128 bits in hexadecimal.

@@ -26,8 +26,8 @@ from winnow.contracts.events import Graded, Observation, Sampled
 from winnow.messaging.records import Received, Record
 from winnow.storage import fleets, folding, raw, watched
 from winnow.storage.database import Database
-from winnow.storage.folding import Policy
 from winnow.storage.keys import StreamKey
+from winnow.storage.policy import Policy
 from winnow.storage.settings import DatabaseSettings
 from winnow.telemetry import Telemetry
 

@@ -8,8 +8,9 @@ from tests.integration.monitor.conftest import Clock
 from winnow.contracts.events import Alert, Graded, Observation, Sampled
 from winnow.storage import folding, observations, raw, streams, watched
 from winnow.storage.database import Database
-from winnow.storage.folding import Policy, Report
+from winnow.storage.folding import Report
 from winnow.storage.keys import StreamKey
+from winnow.storage.policy import Policy
 
 GRADER = "rule 1"
 

@@ -19,7 +19,7 @@ from winnow.contracts.vocabulary import AlertKind, Decision, Guarantee, Mode
 from winnow.storage import alarms, alerts, certificates, families, fleets, outbox, replay, streams
 from winnow.storage.alarms import Acting
 from winnow.storage.certificates import Certificate
-from winnow.storage.folding import Policy, Recertify
+from winnow.storage.policy import Policy, Recertify
 
 ACTING = Acting(webhook=True)
 

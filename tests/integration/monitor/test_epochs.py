@@ -9,7 +9,7 @@ from winnow.assurance.terms import Budgets
 from winnow.contracts.vocabulary import AlertKind
 from winnow.storage import fleets, folding, replay, streams, watched
 from winnow.storage.fleets import Point
-from winnow.storage.folding import Policy
+from winnow.storage.policy import Policy
 
 
 @pytest.fixture

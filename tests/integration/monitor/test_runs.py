@@ -15,8 +15,8 @@ from winnow.contracts.events import JudgeId, RuntimeEvent
 from winnow.contracts.vocabulary import AlertKind, Mode, RuntimeEventKind
 from winnow.storage import fleets, folding, thresholds, watching
 from winnow.storage.alarms import Acting
-from winnow.storage.folding import Policy
 from winnow.storage.keys import StreamKey
+from winnow.storage.policy import Policy
 from winnow.storage.thresholds import Limits
 from winnow.telemetry import Telemetry
 

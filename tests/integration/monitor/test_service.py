@@ -26,7 +26,7 @@ from winnow.messaging.topics import ensure_topics
 from winnow.messaging.webhook import signature
 from winnow.storage import fleets
 from winnow.storage.database import Database
-from winnow.storage.folding import Policy
+from winnow.storage.policy import Policy
 from winnow.storage.settings import DatabaseSettings
 from winnow.telemetry import Telemetry
 

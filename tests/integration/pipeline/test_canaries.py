@@ -24,8 +24,8 @@ from winnow.judging.canaries import draw
 from winnow.messaging.records import Handled
 from winnow.storage import fleets, stages
 from winnow.storage.database import Database
-from winnow.storage.folding import Policy
 from winnow.storage.keys import Key, Stage
+from winnow.storage.policy import Policy
 
 SHARE = 0.5
 DONORS = "## Decisions\n- Order ZX81QA ships from Utrecht on 2031-04-17\n- Invoice INV-99417 is paid\n"

@@ -18,6 +18,7 @@ from winnow.contracts.events import Graded, Observation, Sampled
 from winnow.storage import boundaries, entries, fleets, folding, observations, originals, outbox, raw, readers, retention
 from winnow.storage.database import COMMITTED_CHANNEL, Database
 from winnow.storage.originals import Content, Kind, NewHandle
+from winnow.storage.policy import Policy
 
 VIEWS = (
     "boundary_history", "entry_history", "unsupported_by_section", "unsupported_by_boundary", "entry_persistence", "fleet_daily",
@@ -56,7 +57,7 @@ async def tenants(database, db, now) -> AsyncIterator[tuple[Tenant, Tenant]]:
                 fleet=fleet, event_id=uuid.uuid4(), stream=f"harm {word}", unit=f"run {word}", sampled=Sampled(probability=1, at=now),
                 graded=Graded(loss=0.0, grader="rule", at=now),
             )  # fmt: skip
-            await folding.fold(tx, (await observations.put(tx, [unit], now=now)).streams, folding.Policy(), now=now)
+            await folding.fold(tx, (await observations.put(tx, [unit], now=now)).streams, Policy(), now=now)
             await raw.execute(
                 tx,
                 "INSERT INTO run_units (fleet, run, closed_at, because, boundaries, coin) VALUES ($1, $2, $3, 'idle', 0, 0)",
