@@ -191,7 +191,10 @@ def _certified(
     columns = ("level", "n", "losses", "upper bound", "p", "certified", "savings")
     note = f"{chosen.method}, {rule.value}, alpha {alpha:g}, delta {delta:g}. The choice is the certified level with the highest savings."
     table = Table(name="levels", title="The ladder, mildest first", columns=columns, rows=rows, note=note)
-    notes = ("A bound of one level holds at 1 - delta on its own; the choice holds at 1 - delta as a whole.",)
+    notes = (
+        "A bound of one level holds at 1 - delta on its own; the choice holds at 1 - delta as a whole.",
+        "One look: ladder, n, alpha and delta have to be fixed before the losses are seen, on data held out from all tuning.",
+    )
     return None if chosen.level is None else chosen.level.name, chosen.guarantee.value, (table,), notes
 
 
