@@ -80,7 +80,7 @@ def _values(state: State) -> dict[str, Any]:
         "evidence": state.evidence,
         "peak": state.peak,
         "alarm_at": state.alarm_at,
-        "blocks": [(b.n, b.total, b.squares) for b in state.blocks],
+        "blocks": [_short(block) for block in state.blocks],
         "open": (state.open_total, state.open_squares),
         "warn": None if state.warn is None else _values(state.warn),
     }
@@ -101,11 +101,22 @@ def _state(value: dict[str, Any]) -> State:
         evidence=_float(value["evidence"]),
         peak=_float(value["peak"]),
         alarm_at=None if value["alarm_at"] is None else _count(value["alarm_at"]),
-        blocks=tuple(Block(_count(n), _float(t), _float(q)) for n, t, q in value["blocks"]),
+        blocks=tuple(_block(*parts) for parts in value["blocks"]),
         open_total=total,
         open_squares=squares,
         warn=None if warn is None else _state(warn),
     )
+
+
+def _short(block: Block) -> list[float]:
+    """A block in half the characters: whole sums without their ".0", and the squares only where they differ from the losses."""
+    parts = (block.total,) if block.total == block.squares else (block.total, block.squares)
+    return [block.n, *(int(v) if v.is_integer() and repr(v) != "-0.0" else v for v in parts)]
+
+
+def _block(n: Any, total: Any, squares: Any = None) -> Block:  # noqa: ANN401  whatever JSON can hold
+    """The block of `_short`."""
+    return Block(_count(n), _float(total), _float(total if squares is None else squares))
 
 
 def _floats(values: Any) -> tuple[float, ...]:  # noqa: ANN401  whatever JSON can hold
