@@ -384,10 +384,10 @@ async def test_f33_what_must_not_leave_does_not(server, kind):
         (acts.status(429, {"retry-after": "3600"}), "rate_limited"), (acts.status(204, body=b""), "malformed"),
     ],
 )  # fmt: skip
-async def test_what_is_not_tried_again(server, kind, act, error):
+async def test_what_is_not_tried_again(server, act, error):
     """Refusals, redirects, bodies that are no answer and pauses beyond the time that is left end the call at once."""
     server.then(act)
-    answer = await ask(judge_at(server, kind))
+    answer = await ask(judge_at(server))
     assert (answer.outcome, errors(answer), len(server.asked)) == (Outcome.UNJUDGED, [error], 1)
 
 
@@ -399,15 +399,15 @@ async def test_what_is_not_tried_again(server, kind, act, error):
         (acts.broken_off, "connect"),
     ],
 )  # fmt: skip
-async def test_what_is_tried_again(server, kind, act, error):
+async def test_what_is_tried_again(server, act, error):
     """What may pass is tried twice more, with growing pauses, and then given up."""
     time = Time()
     server.then(act, act)
-    answer = await ask(judge_at(server, kind, time=time), time=time)
+    answer = await ask(judge_at(server, time=time), time=time)
     assert (answer.outcome, answer.calls[0].requests) == (Outcome.JUDGED, 3)
     assert time.slept == [0.5, 1.0]
     server.then(act, act, act)
-    assert errors(await ask(judge_at(server, kind, time=time), time=time)) == [error]
+    assert errors(await ask(judge_at(server, time=time), time=time)) == [error]
     assert len(server.asked) == 6
 
 

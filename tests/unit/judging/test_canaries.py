@@ -160,7 +160,7 @@ def test_the_draw_follows_the_share():
     assert not any(draw("fleet", i, 0.0).planted for i in ids)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=200), st.integers())
 def test_any_text_is_planted_whole_or_not_at_all(donor, output, previous, seed):
     """Whatever texts say, each canary is one entry with the text that it was made of."""

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import httpx
@@ -46,6 +47,12 @@ def request(
     if not more:
         return found
     return JudgeRequest(evidence=found.evidence.model_copy(update=more), task=found.task, previous=found.previous, retained=found.retained)
+
+
+@cache
+def plain() -> JudgeRequest:
+    """The boundary of most tests, examined once."""
+    return request()
 
 
 class Time:
@@ -110,7 +117,7 @@ def judge_at(
 async def ask(judge: Judge, asked: JudgeRequest | None = None, *, left: float = 5.0, time: Time | None = None) -> JudgeAnswer:
     """Ask with `left` seconds, by the loop's clock or by `time`."""
     deadline = Deadline.after(left, time or asyncio.get_running_loop().time)
-    answer = await judge.judge(asked or request(), deadline)
+    answer = await judge.judge(asked or plain(), deadline)
     if isinstance(judge, RemoteJudge):
         await judge.close()
     return answer

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 from tests.harness.pipeline import ScriptedJudge
@@ -35,6 +36,7 @@ def test_probabilities_are_combined(combine, p):
     assert "a 0.20, b 0.40, c 0.90" in answer.scores[0].explanation
 
 
+@settings_of_hypothesis(max_examples=50)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9), st.floats(0, 1))
 def test_what_a_combination_keeps(values, tau):
     """At every tau: any keeps where one would, majority where at least half would; none leaves the range of what was said."""

@@ -32,6 +32,7 @@ def test_the_estimate_counts_words_digits_and_symbols(text, tokens):
     assert estimate(text) == tokens
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=300))
 def test_the_cautious_count_is_the_larger_one(text):
     """A plan that fits by it fits by both."""
@@ -53,6 +54,7 @@ def test_retry_after_is_read_or_ignored(headers, seconds):
     assert retry_after(headers, lambda: datetime(2026, 11, 30, 8, tzinfo=UTC)) == seconds
 
 
+@settings(max_examples=50)
 @given(st.integers(1, 100), st.floats(0, 1, exclude_max=True), st.none() | st.floats(0, 1e6))
 def test_pauses_grow_are_capped_and_never_below_what_is_asked(attempt, jitter, asked):
     """Doubling from half a second to five, up to a quarter less by jitter, and at least what the server asks."""
@@ -70,6 +72,7 @@ def test_which_failures_open_the_circuit_at_once(failure):
     assert breaker.state is (Circuit.OPEN if failure in {Failure.UNAUTHORISED, Failure.UNPAID} else Circuit.CLOSED)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(["ok", "bad", "unpaid", "wait", "cancelled"]), max_size=40))
 def test_the_breaker_admits_one_trial_at_a_time(events):
     """Whatever happens, an open circuit admits nobody, a half-open one a single trial, and a success closes it."""
@@ -104,7 +107,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(json_values)
 def test_any_json_is_an_object_or_malformed(value):
     """Whatever is valid JSON comes out as an object with the same fields, or is malformed; nothing else is raised."""
@@ -118,6 +121,7 @@ def test_any_json_is_an_object_or_malformed(value):
             loads(body)
 
 
+@settings(max_examples=50)
 @given(st.binary(max_size=100))
 def test_any_bytes_are_an_object_or_malformed(body):
     """Whatever comes, it is an object or malformed."""
@@ -134,7 +138,7 @@ def test_a_repeated_name_is_as_if_it_were_not_there():
     assert (field(found, "a"), field(found, "b"), field(found, "c")) == (None, 2, None)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(json_values)
 def test_only_numbers_are_numbers(value):
     """A probability is a number in [0, 1], a count a whole number that is not negative, and a boolean is neither."""

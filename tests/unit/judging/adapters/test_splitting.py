@@ -156,7 +156,7 @@ def test_f26_questions_and_envelope_have_their_room():
     assert tight.parts == () or tight.parts[0].truncated
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 12), st.integers(0, 200), st.integers(300, 6000), st.text(max_size=400), st.text(max_size=400))
 def test_every_plan_keeps_to_its_budget(items, words, total, previous, said_last):
     """Whatever the sizes, each entry is in one request or left, no request is above the budget, and evidence is of its own entries."""
@@ -173,6 +173,7 @@ def test_every_plan_keeps_to_its_budget(items, words, total, previous, said_last
         assert part.truncated == (len(part.passages) < len(own))
 
 
+@settings(max_examples=40)
 @given(st.text(), st.integers(0, 300))
 def test_abridging_keeps_head_and_tail(text, keep):
     """A text that is long enough loses its middle, says how much, and is the same otherwise."""
