@@ -28,7 +28,7 @@ _FURTHER = (
     "requests", "input_tokens", "output_tokens", "cost", "latency_p50", "failed_calls",
 )  # fmt: skip
 #: Tables of a judge's record that the terminal shows besides; of other records it shows all.
-_TABLES = ("sections", "verdicts", "stress", "repetition", "disagreement")
+_TABLES = ("sections", "verdicts", "findings", "stress", "repetition", "disagreement")
 
 
 def finish(terminal: Terminal, record: EvaluationRecord, out: Path | None, *, as_json: bool) -> None:

@@ -16,6 +16,7 @@ from winnow.contracts.deadline import Deadline
 from winnow.contracts.errors import HashMismatch, TooLarge
 from winnow.contracts.events import Messages
 from winnow.contracts.vocabulary import Outcome
+from winnow.judging.adapters.plan import Stage
 from winnow.judging.offline import request_of
 from winnow.judging.port import Judge, JudgeAnswer, JudgeCall, JudgeRequest
 from winnow.storage import judge_calls, originals, rejudging
@@ -147,6 +148,7 @@ class Work:
 def _finished(intent: judge_calls.Intent, answer: JudgeAnswer, *, latency_ms: float) -> judge_calls.Finished:
     """What all requests for one boundary came to, members of an ensemble included."""
     calls = answer.calls
+    order = [stage.value for stage in Stage]
     costs = [call.cost_usd for call in calls]
     return judge_calls.Finished(
         call_id=intent.call_id,
@@ -161,6 +163,9 @@ def _finished(intent: judge_calls.Intent, answer: JudgeAnswer, *, latency_ms: fl
         output_tokens=_sum([call.output_tokens for call in calls]),
         cost_usd=None if None in costs else sum((Decimal(str(cost)) for cost in costs), Decimal(0)),
         error=_error(answer, calls),
+        parts=len(calls) or None,
+        state_stage=max((call.stage for call in calls if call.stage in order), key=order.index, default=None),
+        evidence_truncated=any(call.evidence_truncated for call in calls) if calls else None,
     )
 
 

@@ -115,9 +115,10 @@ async def test_a_remote_judge_costs_what_is_recorded(database):
             assert float(second.cost_usd) == pytest.approx(1000 * 0.042 / 1e6)
         finally:
             await judges.close()
-        rows = await told(db, "SELECT error, finished_at, input_tokens FROM judge_calls WHERE fleet = 'paid' AND judge = 'jev'")
+        rows = await told(db, "SELECT * FROM judge_calls WHERE fleet = 'paid' AND judge = 'jev'")
         assert len(rows) == 4
         assert all(row["finished_at"] for row in rows)
+        assert {(row["parts"], row["state_stage"]) for row in rows} == {(1, "whole")}
         assert sorted(row["input_tokens"] or 0 for row in rows) == [0, 1000, 1000, 1000]
 
 

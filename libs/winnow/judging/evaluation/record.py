@@ -75,6 +75,7 @@ def _tables(study: Study, found: Sequence[Metric]) -> list[Table]:
         tables.of_slices(found),
         tables.of_sections(samples, tau),
         tables.of_verdicts(samples, tau),
+        tables.of_findings(samples),
         tables.of_calibration(samples),
         tables.of_histogram(samples),
         tables.of_sweep(samples),

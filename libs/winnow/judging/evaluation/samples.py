@@ -45,6 +45,7 @@ class Samples:
     p: Floats
     score: Floats
     verdict: Texts
+    flags: Texts  # kinds of what speaks against the entry, a tuple each
     explanation: Texts
     text: Texts
     evidence: Texts  # the best passage that was retrieved, with its place; "" where there is none
@@ -101,6 +102,7 @@ def _row(boundary: LabelledBoundary, label: Label, entry: Entry, score: Score | 
         "p": np.nan if score is None or score.p is None else score.p,
         "score": np.nan if score is None or score.score is None else score.score,
         "verdict": Verdict.UNSCORED if score is None else score.verdict,
+        "flags": () if score is None else score.flags,
         "explanation": "no answer" if score is None else score.explanation,
         "text": entry.text,
         "evidence": next((pool[number] for number in cited if number in pool), ""),
@@ -123,7 +125,8 @@ _TYPES: Final[Mapping[str, type]] = {
 def _column(name: str, rows: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401  an array of the column's type
     """One column."""
     column: NDArray[Any] = np.empty(len(rows), _TYPES.get(name, object))
-    column[:] = [row[name] for row in rows]
+    for at, row in enumerate(rows):  # one by one: a list of tuples would be taken for a matrix
+        column[at] = row[name]
     return column
 
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from winnow.contracts.evaluation import Cell, Metric, Table
-from winnow.contracts.vocabulary import Verdict
+from winnow.contracts.vocabulary import FindingKind, Verdict
 from winnow.judging.evaluation import metrics
 from winnow.judging.evaluation.figures import MEANINGS
 from winnow.judging.evaluation.metrics import Bools, Floats, Ranking
@@ -100,6 +100,24 @@ def of_verdicts(samples: Samples, tau: float) -> Table:
         columns=("verdict", "n", "sourced", "kept", "labelled refuted"),
         rows=tuple(rows),
         note=f"tau {tau:g}. A contradicted entry may well have a source: source and refutation are two questions.",
+    )
+
+
+def of_findings(samples: Samples) -> Table:
+    """What speaks against entries, by kind: how often it is found, and how many of these entries have a source or are labelled so."""
+    rows: list[tuple[Cell, ...]] = []
+    for kind in FindingKind:
+        inside = np.array([kind in flags for flags in samples.flags], bool)
+        if inside.any():
+            labelled = {FindingKind.STALE: samples.done, FindingKind.CONTRADICTED: samples.refuted}.get(kind)
+            agreed = None if labelled is None else int(np.nansum(labelled[inside]))
+            rows.append((kind.value, int(inside.sum()), _cell(inside.mean()), _cell(samples.source[inside].mean()), agreed))
+    return Table(
+        name="findings",
+        title="Findings against entries",
+        columns=("finding", "n", "share of entries", "sourced", "labelled so"),
+        rows=tuple(rows),
+        note="labelled so: annotators called the entry refuted (contradicted) or done (stale).",
     )
 
 
