@@ -25,9 +25,9 @@ def python(code: str, **env: str) -> subprocess.CompletedProcess[str]:
 def test_every_command_of_the_manual_is_there_and_explains_itself(winnow):
     """`--help` names all commands, and each has a help text of its own."""
     wanted = {
-        "up", "submit", "watch", "show", "runs", "judge", "judge-train", "parse", "dead-letters", "erase", "asyncapi", "db", "demo", "keys", "fleet",
-        "retention", "readers", "topics", "env", "version", "monitor", "eval", "certify",
-        "certificates", "calibrate", "plan", "reproduce", "rejudge", "report", "hosts", "judge-train", "canaries", "streams", "alerts",
+        "up", "submit", "watch", "show", "runs", "judge", "judge-train", "parse", "dead-letters", "erase", "asyncapi", "db",
+        "demo", "keys", "fleet", "retention", "readers", "topics", "env", "version", "monitor", "eval", "certify",
+        "certificates", "calibrate", "plan", "reproduce", "rejudge", "report", "hosts", "canaries", "streams", "alerts",
         "release", "proxy",
     }  # fmt: skip
     commands = {command.name for command in app.build().registered_commands} | {group.name for group in app.build().registered_groups}
