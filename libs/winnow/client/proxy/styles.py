@@ -111,7 +111,7 @@ class Chat:
     def system(self, body: Mapping[str, Any]) -> str:
         """The messages of roles `system` and `developer`."""
         said = [values.mapping(one) for one in values.listing(body.get("messages"))]
-        return "\n".join(values.blocks(one.get("content"), *_TEXTS) for one in said if one.get("role") in {"system", "developer"})
+        return "\n".join(values.blocks(one.get("content"), *_TEXTS) for one in said if one.get("role") in ("system", "developer"))
 
     def messages(self, body: Mapping[str, Any]) -> list[list[Turn]]:
         """All other messages."""

@@ -43,7 +43,7 @@ def read(path: Path) -> Iterator[Boundary | Fault]:
 
 def _items(found: list[Row | Fault]) -> Iterator[Item]:
     tools: dict[str, str] = {}
-    asked: list[str] = []
+    asked: set[str] = set()  # one for all compactions: each is dealt with before the next turn is read
     compressor: str | None = None
     for number, row in enumerate(found):
         if isinstance(row, Fault):
@@ -54,7 +54,8 @@ def _items(found: list[Row | Fault]) -> Iterator[Item]:
             case "response_item":
                 turn = turn_of(payload, str(number), tools)
                 if turn is not None:
-                    asked += [turn.key] if turn.kind is MessageKind.USER else []
+                    if turn.kind is MessageKind.USER:
+                        asked.add(turn.key)
                     yield turn
             case "turn_context":
                 compressor = values.name(payload.get("model")) or compressor
@@ -64,7 +65,7 @@ def _items(found: list[Row | Fault]) -> Iterator[Item]:
                 yield Cut(
                     place=row.place,
                     summary=values.text(payload.get("message")),
-                    kept=frozenset(asked),
+                    kept=asked,
                     at=values.moment(row.value.get("timestamp")),
                     compressor=compressor,
                 )
@@ -72,7 +73,7 @@ def _items(found: list[Row | Fault]) -> Iterator[Item]:
 
 def turn_of(item: Json, key: str, tools: dict[str, str]) -> Turn | None:
     """The turn in a response item; reasoning, snapshots and whatever is unknown is none."""
-    kind, call = item.get("type"), values.name(item.get("call_id"))
+    kind, call = values.text(item.get("type")), values.name(item.get("call_id"))
     if kind == "message":
         said = values.blocks(item.get("content"), *_TEXTS)
         role = item.get("role")
@@ -81,7 +82,7 @@ def turn_of(item: Json, key: str, tools: dict[str, str]) -> Turn | None:
         notice = role != "user" or said.lstrip().startswith(_NOTICES)
         return Turn(kind=MessageKind.NOTICE if notice else MessageKind.USER, text=said, key=key)
     if kind in _CALLS:
-        tool = values.name(item.get("name")) or str(kind).removesuffix("_call")
+        tool = values.name(item.get("name")) or kind.removesuffix("_call")
         if call:
             tools[call] = tool
         arguments = next((item[a] for a in ("arguments", "input", "action") if a in item), None)
@@ -102,7 +103,7 @@ def _output(output: Json) -> tuple[str, bool]:
     if isinstance(output, dict):
         code = values.mapping(output.get("metadata")).get("exit_code")
         said = output.get("output") if "output" in output else output.get("content", output.get("content_items"))
-        return values.blocks(said, *_TEXTS), output.get("success") is False or code not in {None, 0}
+        return values.blocks(said, *_TEXTS), output.get("success") is False or code not in (None, 0)
     return values.blocks(output, *_TEXTS), False
 
 

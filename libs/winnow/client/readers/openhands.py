@@ -114,7 +114,7 @@ def _older(value: Mapping[str, Any], args: Mapping[str, Any], key: str) -> Turn 
     """An event of the older server."""
     action, observation = values.name(value.get("action")), values.name(value.get("observation"))
     if observation and observation not in _SILENT:
-        failed = values.mapping(values.mapping(value.get("extras")).get("metadata")).get("exit_code") not in {None, 0, -1}
+        failed = values.mapping(values.mapping(value.get("extras")).get("metadata")).get("exit_code") not in (None, 0, -1)
         return Turn(
             kind=MessageKind.NOTICE if observation == "error" else MessageKind.ENVIRONMENT,
             text=values.text(value.get("content")),

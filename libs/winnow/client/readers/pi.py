@@ -16,6 +16,8 @@ from winnow.contracts.vocabulary import MessageKind, Origin
 
 #: Tools whose output is another model's text.
 _SUBAGENTS = frozenset({"sessions_spawn", "subagent", "task"})
+#: Entries that the model sees.
+_TURNS = frozenset({"message", "custom_message", "branch_summary"})
 
 
 def read(path: Path, *, host: str) -> Iterator[Boundary | Fault]:
@@ -54,10 +56,9 @@ def _way(entries: list[Row]) -> list[Row]:
 
 
 def _items(way: list[Row]) -> Iterator[Item]:
-    keys: list[str] = []
+    following = _following(way)
     for row in way:
         value, key = row.value, values.text(row.value.get("id"))
-        keys.append(key)
         match value.get("type"):
             case "message":
                 yield _turn(values.mapping(value.get("message")), key)
@@ -69,8 +70,7 @@ def _items(way: list[Row]) -> Iterator[Item]:
                 yield Cut(
                     place=row.place,
                     summary=values.text(value.get("summary")),
-                    # The entry that stays first may be none that is a turn (a label, a change of model): all from it on are named.
-                    kept=_from(keys, value.get("firstKeptEntryId", _numbered(value.get("firstKeptEntryIndex")))),
+                    kept_from=following.get(values.text(value.get("firstKeptEntryId", _numbered(value.get("firstKeptEntryIndex"))))),
                     tokens_before=values.count(value.get("tokensBefore")),
                     at=values.moment(value.get("timestamp")),
                 )
@@ -81,8 +81,17 @@ def _numbered(number: Json) -> str:
     return f"#{number}"
 
 
-def _from(keys: list[str], first: Json) -> frozenset[str]:
-    return frozenset(keys[keys.index(first) :]) if isinstance(first, str) and first in keys else frozenset()
+def _following(way: list[Row]) -> dict[str, str]:
+    """For each entry the first turn from it on: the entry that stays first may be none (a label, a change of model)."""
+    made: dict[str, str] = {}
+    turn: str | None = None
+    for row in reversed(way):
+        key = values.text(row.value.get("id"))
+        if values.text(row.value.get("type")) in _TURNS:
+            turn = key
+        if turn is not None:
+            made[key] = turn
+    return made
 
 
 def _turn(message: Json, key: str) -> Turn:
@@ -101,7 +110,7 @@ def _turn(message: Json, key: str) -> Turn:
             )
         case "bashExecution":
             said = f"$ {values.text(message.get('command'))}\n{values.text(message.get('output'))}"
-            failed = message.get("exitCode") not in {None, 0}
+            failed = message.get("exitCode") not in (None, 0)
             return Turn(kind=MessageKind.ENVIRONMENT, text=said, key=key, tool="bash", is_error=failed)
         case "user":
             return Turn(kind=MessageKind.USER, text=values.blocks(message.get("content"), "text"), key=key)

@@ -9,6 +9,11 @@ from winnow.client.readers.rows import Fault
 from winnow.contracts import limits
 from winnow.contracts.vocabulary import MessageKind, Origin, Trigger
 
+#: Compactions of one session that are read. A year of hourly ones would be 8,760; more than a thousand in one file is a loop or an attack.
+CUTS = 1_000
+#: Messages that the boundaries of one session tell together. Where a host keeps all messages beside each summary, every boundary tells all.
+TOLD = 5_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
@@ -87,7 +92,7 @@ def boundaries(items: Iterable[Item], *, host: str, run: str) -> Iterator[Bounda
     The task is the first user turn: the hosts' own system prompts are not the user's task, and few of them are recorded.
     """
     context: list[tuple[int, Turn]] = []
-    number = index = 0
+    number = index = told = 0
     task = ""
     previous: str | None = None
     for item in items:
@@ -103,6 +108,12 @@ def boundaries(items: Iterable[Item], *, host: str, run: str) -> Iterator[Bounda
             case Rewind():
                 context = _rewound(context, item.turns)
             case Cut():
+                told += len(context)
+                if index >= CUTS or told > TOLD:
+                    yield Fault(
+                        place=item.place, text=f"more than {CUTS} compactions, or {TOLD} messages in them; what follows is left out"
+                    )
+                    return
                 stays = _stays(context, item)
                 history = [one for one, kept in zip(context, stays, strict=True) if not kept]
                 retained = [one for one, kept in zip(context, stays, strict=True) if kept]

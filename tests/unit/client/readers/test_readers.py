@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from winnow.cli.boundary_lines import parse_line
 from winnow.client.readers import READERS, Boundary, Fault
+from winnow.client.readers.session import CUTS
 from winnow.contracts.vocabulary import Mode
 
 SUMMARY = "## Goal\nShip it\n\n## Next Steps\n1. Run the suite\n"
@@ -335,6 +336,26 @@ def test_a_reminder_that_never_ends_is_text_and_costs_linear_time(tmp_path):
     )
     [made], _ = read("claude-code", path)
     assert made.history[1]["text"] == hostile
+
+
+def test_fields_of_another_type_read_as_absent(tmp_path):
+    """Where a word or a number is expected, a list is none."""
+    rows = [
+        {"type": "response_item", "payload": {"type": [], "call_id": {}}},
+        {"type": "response_item", "payload": {"type": "function_call_output", "call_id": [1], "output": {"metadata": {"exit_code": []}}}},
+        {"type": "message", "message": {"role": "bashExecution", "exitCode": [], "output": 7}},
+        {"type": [], "message": []},
+        {"id": 1, "observation": "run", "content": [], "extras": {"metadata": {"exit_code": {}}}},
+    ]  # fmt: skip
+    for host in ("codex", "pi", "claude-code", "openhands"):
+        assert read(host, write(tmp_path / f"{host}.jsonl", *rows)) == ([], [])
+
+
+def test_a_session_that_compacts_for_ever_ends_in_a_fault(tmp_path):
+    """A loop of compactions costs no more than a thousand of them."""
+    rows = [entry("compaction", str(i), str(i - 1) if i else None, summary=SUMMARY) for i in range(CUTS + 500)]
+    made, [fault] = read("pi", write(tmp_path / "x.jsonl", *rows))
+    assert (len(made), fault.place) == (CUTS, f"x.jsonl, line {CUTS + 1}")
 
 
 KEYS = st.sampled_from(
