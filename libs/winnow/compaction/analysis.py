@@ -39,6 +39,7 @@ def analyse(
     retained: Sequence[Message],
     user_turns_survive: bool,
     rules: Rules,
+    findings: bool = True,
 ) -> Analysis:
     """Find evidence, provenance and features for every entry of a candidate summary.
 
@@ -53,6 +54,7 @@ def analyse(
         retained: R.
         user_turns_survive: user turns stay visible after compaction, so that they need not be a source.
         rules: `published` counts every environment message as a source, whatever its origin, and no user turn.
+        findings: look for what the texts say against the entries; training on features alone does without.
     """
     if not parsed.entries:
         return Analysis(entries=(), passages=(), warnings=())
@@ -66,9 +68,9 @@ def analyse(
     lookup = Lookup(corpus, numbers, queries, values)
     pool, cited = _pool(corpus, token.hits)
     styles = styles_of(entry_texts)
-    against = (
-        find(parsed.entries, entry_texts, styles, corpus) if rules is Rules.WINNOW else Found([()] * len(parsed.entries), capped=False)
-    )
+    against = Found([()] * len(parsed.entries), capped=False)
+    if findings and rules is Rules.WINNOW:
+        against = find(parsed.entries, entry_texts, styles, corpus)
     from_users = user_is_source(rules, user_turns_survive=user_turns_survive)
     unit_numbers = [unit.n for unit in corpus.units]
     keys = {} if previous is None else {entry.n: entry.key for entry in previous.entries}
@@ -80,7 +82,7 @@ def analyse(
         for of_tokens, aligned, said, style, text in zip(token.rows, token.aligned, valued, styles, entry_texts, strict=True)
     ]
     columns = zip(parsed.entries, values, valued, rows, stored(rows), token.carry, cited, against.findings, strict=True)
-    for entry, of_entry, said, features, kept, carry, evidence, findings in columns:
+    for entry, of_entry, said, features, kept, carry, evidence, found in columns:
         sources = supports(features, said, carry, user_is_source=from_users)
         for value in of_entry:
             if value.shown not in origins:
@@ -104,7 +106,7 @@ def analyse(
                 previous_key=None if carry.unit is None else keys.get(unit_numbers[carry.unit] or 0),
                 previous_similarity=min(1.0, max(carry.coverage, carry.ratio)),
                 sources=sources,
-                findings=findings,
+                findings=found,
                 features=kept,
             )
         )

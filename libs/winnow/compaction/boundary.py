@@ -35,8 +35,11 @@ def examine(  # noqa: PLR0913  the parts of a boundary, each by its name
     rules: Rules = Rules.WINNOW,
     pins: Sequence[str] = (),
     user_turns_survive: bool | None = None,
+    findings: bool = True,
 ) -> Examined:
     """Examine one boundary. M is parsed with the profile that was found for the candidate: one host writes both.
+
+    Without `findings`, what the texts say against the entries is not looked for.
 
     Raise `TooLarge` where the candidate has more entries than are judged, before any work is done for them.
     """
@@ -46,5 +49,14 @@ def examine(  # noqa: PLR0913  the parts of a boundary, each by its name
         raise TooLarge(msg)
     before = parse(previous, host=host, profile=parsed.profile, rules=rules) if previous else None
     survive = PROFILES[parsed.profile].user_turns_survive if user_turns_survive is None else user_turns_survive
-    analysis = analyse(parsed, task=task, previous=before, history=history, retained=retained, user_turns_survive=survive, rules=rules)
+    analysis = analyse(
+        parsed,
+        task=task,
+        previous=before,
+        history=history,
+        retained=retained,
+        user_turns_survive=survive,
+        rules=rules,
+        findings=findings,
+    )
     return Examined(parsed=parsed, analysis=analysis, user_turns_survive=survive)

@@ -47,8 +47,8 @@ _IDENTIFIER_CHARS: Final = 4
 DECIMALS: Final = 6
 
 _TOKEN_NAMES: Final = (
-    "cov_task", "cov_user", "cov_act", "fm_agent", "fm_user", "env_mass", "bg_prev", "bg_user", "bg_task", "novel_pass", "env_only",
-    "carry", "fields",
+    "cov_task", "cov_user", "cov_act", "fm_agent", "fm_user", "env_mass", "bg_prev", "bg_user", "bg_task", "bg_env", "novel_pass",
+    "env_only", "carry", "fields",
 )  # fmt: skip
 _ALIGNED_NAMES: Final = ("prev_stretch", "prev_strict", "prev_share", "prev_dice", "prev_covered")
 _VALUE_NAMES: Final = (
@@ -150,13 +150,13 @@ def _align(corpus: Corpus, streams: Streams, queries: Queries, weights: list[flo
 
 
 def _pair_shares(streams: Streams, queries: Queries) -> Floats:
-    """Shares of an entry's adjacent token pairs: in M; in user turns; in P."""
+    """Shares of an entry's adjacent token pairs: in M; in user turns; in P; in outputs and in none of P, user turns and actions."""
     entry, codes = entry_pairs(queries)
     number = np.bincount(entry, minlength=queries.count).astype(float)
     number[number == 0.0] = 1.0
     at: Ints = streams.pairs.searchsorted(codes)
-    task, user, _, previous, _ = streams.paired
-    masks = np.array([previous, user, task], float)
+    task, user, agent, previous, source = streams.paired
+    masks = np.array([previous, user, task, source & ~(task | user | agent)], float)
     shares: Floats = tally(entry, masks[:, at], queries.count) / number
     return shares
 

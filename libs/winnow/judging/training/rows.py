@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.compaction.boundary import examine
 from winnow.judging.evaluation.labelled import LabelledBoundary, is_reasoning
 from winnow.judging.evaluation.metrics import Bools, Floats
 from winnow.judging.stress import Chance, Stress, Stressed, holds, stressed, telling
@@ -26,6 +27,7 @@ class Rows:
 
     x: Floats  # [row, feature], in the order of `names`
     names: tuple[str, ...]
+    natural: Bools  # the entry as it is, nothing taken away
     change: NDArray[np.object_]  # None for a natural entry, else the `Stress`
     counted: Bools  # natural, or in the population that the change is measured on
     run: Groups
@@ -36,11 +38,6 @@ class Rows:
     env: Floats  # of a changed entry: what is true after the change
     prev: Floats
     source: Floats
-
-    @property
-    def natural(self) -> Bools:
-        """Entries as they are."""
-        return np.array([change is None for change in self.change], bool)
 
     def column(self, name: str) -> Floats:
         """One feature."""
@@ -85,7 +82,7 @@ def collect(boundaries: Sequence[LabelledBoundary], chance: Callable[[], Chance]
 
 _COLUMNS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("change", "run", "domain", "section"), object),
-    **dict.fromkeys(("counted", "reasoning"), bool),
+    **dict.fromkeys(("natural", "counted", "reasoning"), bool),
     **dict.fromkeys(("env", "prev", "source"), float),
     "index": np.int64,
 }
@@ -113,12 +110,26 @@ def _rows(
     """Rows of the entries of `truth`, and of `counted` among the changed ones."""
     if not truth:
         return
-    for entry in boundary.request().evidence.entries:
+    examined = examine(
+        boundary.candidate,
+        task=boundary.task,
+        previous=boundary.previous,
+        history=boundary.history,
+        retained=boundary.retained,
+        host=boundary.host,
+        profile=boundary.profile,
+        rules=boundary.rules,
+        pins=boundary.pins,
+        user_turns_survive=boundary.user_turns_survive,
+        findings=False,
+    )
+    for entry in examined.analysis.entries:
         if entry.n not in truth:
             continue
         env, prev = truth[entry.n]
         yield {
             "features": entry.features,
+            "natural": change is None,
             "change": change,
             "counted": change is None or entry.n in counted,
             "run": boundary.run,

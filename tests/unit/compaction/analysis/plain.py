@@ -162,7 +162,7 @@ def features(  # noqa: C901, PLR0915  all definitions in one place, to be read f
         return [THOUSANDS.sub("", text).lower() for text in texts]
 
     said = {"P": words([task]), "U": words(users), "A": words(actions), "M": words(previous), "E": set().union(*sets)}
-    paired = {"P": pairs([task]), "U": pairs(users), "M": pairs(previous)}
+    paired = {"P": pairs([task]), "U": pairs(users), "A": pairs(actions), "M": pairs(previous), "E": pairs(outputs)}
     first: dict[str, str] = {}
     for who, text in [("P", task), *spoken]:
         for word in tokens(text):
@@ -246,6 +246,7 @@ def features(  # noqa: C901, PLR0915  all definitions in one place, to be read f
                 "fm_user": share({word for word, who in first.items() if who == "U"}),
                 "bg_prev": sum(pair in paired["M"] for pair in adjacent) / (len(adjacent) or 1),
                 "bg_task": sum(pair in paired["P"] for pair in adjacent) / (len(adjacent) or 1),
+                "bg_env": sum(pair in paired["E"] - paired["P"] - paired["U"] - paired["A"] for pair in adjacent) / (len(adjacent) or 1),
                 "val2_env": sum(e and not t for e, t in zip(env, told, strict=True)) / count,
                 "val2_orph": sum(not e and not t for e, t in zip(env, told, strict=True)) / count,
                 "val_cooc": max(in_window, in_unit) / count,
