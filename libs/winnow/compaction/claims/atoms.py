@@ -27,7 +27,7 @@ _ATOM: Final = re.compile(
 )
 _DIGITS: Final = re.compile(r"\d+")
 #: Endings that leave a number a number: "3x", "64-bit" is parted by its hyphen already.
-_TAILS: Final = word_set("x k m s ms h d b kb mb gb px th st nd rd am pm bit bits char chars")
+_TAILS: Final = word_set("x k m s ms h d min mins hr hrs sec b kb mb gb px th st nd rd am pm bit bits char chars")
 _MONTHS: Final = {
     name[:size]: f"{number:02}"
     for number, name in enumerate(

@@ -153,6 +153,8 @@ def _excused(asked: Asked, words: Sequence[str], said: Said) -> bool:
         return atom.kind not in said.shapes  # nothing of its kind is known
     if atom.kind in {"colour", "n2"} or atom.kind.startswith("of "):
         return True
+    if not is_amount(atom):
+        return False
     near = words[max(0, at - 2) : at]
     before = [bare(word) for word in near]
     if not _ABOUT.isdisjoint(before) or any(word.startswith("~") for word in (*near[-1:], words[at])):
