@@ -26,6 +26,7 @@ def write(found: Mapping[str, Sequence[Check]]) -> None:
     """Write the document and its plots."""
     parts = [_HEAD, _summary(found), _false_alarms(found["pfa"]), _delays(found["delays"]), _frontier(found)]
     titles = {
+        "elsewhere": "Other budgets, changes and pasts",
         "other": "Graded and paired losses",
         "power": "Half and nine tenths of the runs",
         "streams": "A hundred streams, delta .05 for all",
@@ -34,6 +35,7 @@ def write(found: Mapping[str, Sequence[Check]]) -> None:
         "clusters": "Turns folded as if independent",
     }
     notes = {
+        "elsewhere": "Mean delays where neither design was tuned; binary losses.",
         "other": "Mean delays by nu and by the mean loss afterwards.",
         "power": "Units to the alarm after a change at 1,000 from half the budget.",
         "streams": "alpha .10, `grid7`, change at 500 to twice the budget, the others exactly at it; in the last column all drift.",
