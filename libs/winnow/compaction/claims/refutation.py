@@ -14,12 +14,12 @@ from winnow.compaction.values import scaled_number
 # Margins by which a record with another value must fit the entry's words better than every record with this one. Chosen on sourcebench
 # dev so that few natural entries are capped (docs/judging.md has the curve).
 #: A value that an output or M says.
-MARGIN: Final = 0.2
+MARGIN: Final = 0.17
 #: The same in an entry that tells what to do: there a value is chosen rather than reported.
-MARGIN_CHOSEN: Final = 0.35
+MARGIN_CHOSEN: Final = 0.25
 #: A line number: its neighbours stand in rows around it.
 MARGIN_LINE: Final = 0.45
-#: A value that nobody says but that the entry excuses: an estimate, a number of two digits, a quantity.
+#: A value that nobody says but that the entry excuses: an estimate, a number of two digits, a duration.
 MARGIN_EXCUSED: Final = 0.3
 #: A value that can be computed, or that the task or a user says: another one must fit nearly perfectly.
 MARGIN_GIVEN: Final = 0.6
@@ -35,6 +35,8 @@ _RECKONED: Final = re.compile(r"(?:total|sum\Z|charg|pa(?:id|y)|refund|balance|c
 _SMALL: Final = 20 * 10_000
 #: Numbers of an entry that are tried so.
 _OWN: Final = 16
+#: Kinds beside which a quantity may be a duration.
+_TIMES: Final = frozenset({"clock", "date", "day"})
 #: Without it no entry holds a range.
 _RANGED: Final = re.compile(r"[0-9]{3}[-:][0-9]{3}")
 #: Findings of one entry: the first ones say enough.
@@ -105,7 +107,7 @@ def refute(
 
 def _doubts(number: int, entries: Entries, said: Said, *, chosen: bool) -> Iterator[_Doubt]:
     """The atoms of an entry that nobody says, or that can be bound to where they are said."""
-    words, atoms = entries.words.words, entries.atoms[number]
+    atoms = entries.atoms[number]
     seen: set[str] = set()
     for at, atom in atoms:
         if atom.digits < _DIGITS or atom.canon in seen:
@@ -122,7 +124,7 @@ def _doubts(number: int, entries: Entries, said: Said, *, chosen: bool) -> Itera
             if atom.kind == "n2":
                 yield _Doubt(asked, MARGIN_GIVEN)
         else:
-            yield _Doubt(asked, MARGIN_EXCUSED, orphan=not _excused(asked, words, said))
+            yield _Doubt(asked, MARGIN_EXCUSED, orphan=not _excused(asked, entries, said))
 
 
 def _follows(asked: Asked, bound: Bound, entries: Entries, binding: Binding) -> bool:
@@ -146,13 +148,15 @@ def _derived(atom: Atom, amounts: Sequence[str]) -> bool:
     return scaled is not None and scaled in reachable([other for other in amounts if other != atom.canon])
 
 
-def _excused(asked: Asked, words: Sequence[str], said: Said) -> bool:
+def _excused(asked: Asked, entries: Entries, said: Said) -> bool:
     """Whether a value that nobody says need not be wrong."""
-    atom, at = asked.atom, asked.word
+    atom, at, words = asked.atom, asked.word, entries.words.words
     if atom.kind.startswith("code"):
         return atom.kind not in said.shapes  # nothing of its kind is known
-    if atom.kind in {"colour", "n2"} or atom.kind.startswith("of "):
+    if atom.kind in {"colour", "n2"}:
         return True
+    if atom.kind.startswith("of ") and any(other.kind in _TIMES for _, other in entries.atoms[asked.entry]):
+        return True  # a duration, computed from the times beside it
     if not is_amount(atom):
         return False
     near = words[max(0, at - 2) : at]
