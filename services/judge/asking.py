@@ -5,18 +5,20 @@ intent is committed before it is asked; what its calls cost is stored with the a
 says, as the reference that tells a drift.
 """
 
+import asyncio
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 
 from winnow.contracts import ids
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.events import Alert, CanaryScore, Evidence, JudgeId, Message, Messages, Scores, Text
 from winnow.contracts.vocabulary import AlertKind, Outcome, Reason
-from winnow.judging.adapters.failures import Failure
+from winnow.judging.adapters.failures import UNBILLED, Failure
 from winnow.judging.adapters.plan import Stage
 from winnow.judging.canaries import with_canaries
 from winnow.judging.port import Judge, JudgeAnswer, JudgeCall, JudgeRequest
@@ -183,7 +185,10 @@ class Asking:
             return JudgeRequest(evidence=event, task=event.task.text or "", previous=None, retained=())
         task = await self._text(event.fleet, event.task)
         previous = None if event.previous is None else await self._text(event.fleet, event.previous)
-        retained = Messages.model_validate_json(await self._text(event.fleet, event.retained)).retained
+        text = await self._text(event.fleet, event.retained)
+        # R above the inline limit comes with all of H: up to 64 MiB, in which no heartbeat would be sent.
+        parse = partial(Messages.model_validate_json, text)
+        retained = (parse() if event.retained.text is not None else await asyncio.to_thread(parse)).retained
         return JudgeRequest(evidence=event, task=task, previous=previous, retained=tuple[Message, ...](retained))
 
     async def _text(self, fleet: str, text: Text) -> str:
@@ -257,7 +262,7 @@ def _finished(
     intent: judge_calls.Intent, calls: Sequence[JudgeCall], at: datetime, latency_ms: float, *, model: str | None, error: str | None
 ) -> judge_calls.Finished:
     """What all requests of one judge for one boundary came to. A sum with an unknown part is unknown."""
-    answered = [call for call in calls if (call.requests and call.input_tokens is not None) or call.error is None]
+    answered = [call for call in calls if call.requests and call.error not in UNBILLED]
     costs = [call.cost_usd for call in answered]
     return judge_calls.Finished(
         call_id=intent.call_id,

@@ -12,7 +12,7 @@ import pytest
 
 from tests.harness import judge_server as acts
 from tests.harness.judge_server import JudgeServer
-from tests.unit.judging.adapters.asking import ENTRIES, HISTORY, RETAINED, Time, ask, errors, judge_at, request, said, settings
+from tests.unit.judging.adapters.asking import ENTRIES, HISTORY, RETAINED, Time, ask, errors, judge_at, request, said, settings, spec
 from winnow.compaction.carry import Root
 from winnow.compaction.decide import Judged, fates
 from winnow.contracts.events import Message
@@ -459,6 +459,24 @@ async def test_unknown_tokens_are_unknown(server, usage):
     assert (call.input_tokens, call.cost_usd) == (None, None)
 
 
+async def test_what_a_lost_vote_cost_is_unknown(server):
+    """Where one of several votes may have been billed without an answer, the sum is unknown; a refusal costs nothing."""
+    server.then(acts.raw(b"{}"))
+    (call,) = (await ask(judge_at(server, "anthropic", votes=3, price_input=1.0))).calls
+    assert (call.input_tokens, call.cost_usd, call.error) == (None, None, None)
+    server.then(acts.status(400))
+    (call,) = (await ask(judge_at(server, "anthropic", votes=3, price_input=1.0))).calls
+    assert (call.input_tokens, call.cost_usd) == (2000, pytest.approx(0.002))
+
+
+async def test_further_headers_are_sent_and_never_shown(server):
+    """Headers for gateways go with the request, and no representation of the settings has their values."""
+    made = settings(jev=spec(server, headers={"X-Gateway": "g-secret"}))
+    assert "g-secret" not in repr(made)
+    await ask(judge_at(server, headers={"X-Gateway": "g-secret"}))
+    assert server.asked[0].headers["x-gateway"] == "g-secret"
+
+
 async def test_an_unknown_price_is_no_price(server):
     """A model whose price nobody gave costs an unknown amount, not nothing."""
     (call,) = (await ask(judge_at(server, model="jev-9"))).calls
@@ -506,7 +524,8 @@ async def test_the_circuit_opens_after_failures_in_a_row(server):
         {"url": "http://api.example.com/v1"}, {"url": "api.example.com"}, {"url": "https://user:pw@api.example.com/"}, {"url": "https://"},
         {"url": "ftp://x/y"}, {"timeout_s": 0}, {"timeout_s": float("nan")}, {"timeout_s": float("inf")}, {"attempt_s": -1},
         {"timeout_s": 2**31}, {"api_key": "key\n"}, {"model": "jev-latest"}, {"model": "~typesafe/jev-latest"}, {"fan_out": 0},
-        {"state_tokens": 30_000}, {"unknown": 1}, {"kind": "other"}, {"price_input": -1}, {"further_attempts": -1}, {"context_tokens": 10},
+        {"state_tokens": 30_000}, {"unknown": 1}, {"kind": "other"}, {"price_input": -1},
+        {"headers": {"x y": "1"}}, {"headers": {"x": "a\nb"}}, {"further_attempts": -1}, {"context_tokens": 10},
     ],
     ids=str,
 )  # fmt: skip

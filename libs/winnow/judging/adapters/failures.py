@@ -30,6 +30,13 @@ class Failure(StrEnum):
 
 #: A later attempt may succeed. Everything else is final for this request.
 RETRYABLE = frozenset({Failure.CONNECT, Failure.TIMEOUT, Failure.RATE_LIMITED, Failure.OVERLOADED, Failure.SERVER_ERROR})
+#: The provider did no work, so it cost nothing. What another failure cost is not known: a time-out or an unusable answer may be billed.
+UNBILLED = frozenset(
+    {
+        Failure.UNAUTHORISED, Failure.UNPAID, Failure.RATE_LIMITED, Failure.OVERLOADED, Failure.SERVER_ERROR, Failure.REFUSED,
+        Failure.REDIRECTED, Failure.DEADLINE, Failure.CIRCUIT_OPEN, Failure.NOT_SENT, Failure.STATE_TOO_LARGE, Failure.REQUESTS_CAPPED,
+    }
+)  # fmt: skip
 #: A person has to act: these open the circuit at once and raise an alert.
 HUMAN = frozenset({Failure.UNAUTHORISED, Failure.UNPAID})
 

@@ -110,9 +110,10 @@ def _remote(name: str, spec: RemoteSpec, around: Surroundings, transport: Transp
 
 def _wire(spec: RemoteSpec) -> Wire:
     """The protocol of a kind."""
+    headers = {name.lower(): value.get_secret_value() for name, value in spec.headers.items()}
     if isinstance(spec, JevSpec):
-        return JevWire(spec.api_key, state_as_text=spec.state_as_text, extra_headers=spec.headers)
-    return MessagesWire(spec.api_key, binary=isinstance(spec, SelfSpec), extra_headers=spec.headers)
+        return JevWire(spec.api_key, state_as_text=spec.state_as_text, extra_headers=headers)
+    return MessagesWire(spec.api_key, binary=isinstance(spec, SelfSpec), extra_headers=headers)
 
 
 def _prices(spec: RemoteSpec) -> Mapping[str, Price]:

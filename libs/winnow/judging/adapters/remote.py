@@ -12,7 +12,7 @@ from winnow.contracts.deadline import Deadline
 from winnow.contracts.events import Entry, Evidence, JudgeId, Passage, Score
 from winnow.contracts.vocabulary import Outcome, Reason, Verdict
 from winnow.judging.adapters.endpoint import Called, Endpoint, failure_of
-from winnow.judging.adapters.failures import Failed, Failure
+from winnow.judging.adapters.failures import UNBILLED, Failed, Failure
 from winnow.judging.adapters.masking import Masker
 from winnow.judging.adapters.material import material_of
 from winnow.judging.adapters.plan import Part, Plan, Planner
@@ -186,13 +186,14 @@ class RemoteJudge:
         error = Failure.ANSWERS_UNUSABLE if len(scores) < len(part.items) else None
         if not readings:
             error = next((f for f in failures if f is not Failure.NOT_SENT), Failure.NOT_SENT)
-        price = self._policy.prices.get(model)
+        known = all(failure in UNBILLED for failure in failures)
+        price = self._policy.prices.get(model) if known else None
         call = JudgeCall(
             judge=self._id,
             model=_models(readings) or model,
             requests=sum(vote.requests for vote in votes),
-            input_tokens=_sum([r.input_tokens for r in readings]),
-            output_tokens=_sum([r.output_tokens for r in readings]),
+            input_tokens=_sum([r.input_tokens for r in readings]) if known else None,
+            output_tokens=_sum([r.output_tokens for r in readings]) if known else None,
             cost_usd=None if price is None else _sum([price.of(r) for r in readings]),
             latency_ms=max((vote.seconds for vote in votes), default=0.0) * 1000,
             error=None if error is None else error.value,

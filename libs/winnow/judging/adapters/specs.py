@@ -18,15 +18,16 @@ Seconds = Annotated[float, Field(gt=0, le=_MOST_S, allow_inf_nan=False)]
 Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-def _sendable(key: SecretStr | None) -> SecretStr | None:
-    """Refuse a key that no header can carry, without quoting it."""
-    value = "" if key is None else key.get_secret_value()
-    if not (value.isascii() and value.isprintable()):
-        raise ValueError("holds characters that no key has; was it pasted with a line end?")
-    return key
+def _sendable(value: SecretStr) -> SecretStr:
+    """Refuse what no header can carry, without quoting it."""
+    text = value.get_secret_value()
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError("holds characters that no key or header has; was it pasted with a line end?")
+    return value
 
 
-Key = Annotated[SecretStr | None, AfterValidator(_sendable)]
+Key = Annotated[SecretStr, AfterValidator(_sendable)]
+HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]{1,64}$")]
 
 
 class _Spec(BaseModel):
@@ -39,8 +40,10 @@ class RemoteSpec(_Spec):
     """What all remote kinds have."""
 
     url: str = Field(description="The whole URL of the endpoint; https, and never derived from a base.")
-    api_key: Key = Field(default=None, description="Key for it; unset: none is sent. Better in a variable of its own than in the JSON.")
-    headers: dict[str, str] = Field(default_factory=dict, description="Further headers, for gateways that want some.")
+    api_key: Key | None = Field(
+        default=None, description="Key for it; unset: none is sent. Better in a variable of its own than in the JSON."
+    )
+    headers: dict[HeaderName, Key] = Field(default_factory=dict, description="Further headers, for gateways that want some.")
     timeout_s: Seconds = Field(
         default=20.0, description="Seconds for one boundary, retries and all; a boundary's own deadline may be sooner."
     )
