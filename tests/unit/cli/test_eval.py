@@ -46,7 +46,7 @@ def test_a_judge_is_measured(winnow, labelled, tmp_path, monkeypatch):
 
 
 def test_gates_decide_the_exit_code(winnow, labelled):
-    """A gate that is met ends with 0, one that is not with 6, one that names no figure with 1 before anything is written."""
+    """A gate that is met ends with 0, one that is not with 6, one that is not understood with 1 before anything is asked."""
     plain = ("eval", "judge", str(labelled), "--repeats", "1", "--no-stress")
     met = winnow(*plain, "--gate", "auroc>=0.5")
     assert met.code == 0, met.err
@@ -54,8 +54,7 @@ def test_gates_decide_the_exit_code(winnow, labelled):
     missed = winnow(*plain, "--gate", "auroc>=0.5", "--gate", "ece<=0")
     assert missed.code == 6
     assert "FAILED" in missed.out
-    for gate in ("auroc", "no_such_figure>=1"):
-        assert winnow(*plain, "--gate", gate).code == 1
+    assert winnow(*plain, "--gate", "auroc").code == 1
 
 
 def test_two_judges_side_by_side(winnow, labelled):

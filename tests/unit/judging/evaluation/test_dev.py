@@ -12,6 +12,7 @@ from tests.harness.data import REPOSITORY, shared_data
 from winnow.cli.labelled_lines import read_data
 from winnow.contracts.deadline import Deadline
 from winnow.judging.evaluation import figures
+from winnow.judging.evaluation.bootstrap import draw
 from winnow.judging.evaluation.metrics import Ranking
 from winnow.judging.evaluation.probes import ask
 from winnow.judging.evaluation.samples import collect, slices
@@ -24,6 +25,12 @@ def samples():
     boundaries = read_data(shared_data("sourcebench", "dev.jsonl").read_bytes()).boundaries
     judge = LocalJudge()
     return collect(asyncio.run(ask(lambda _: judge, boundaries, limit=lambda: Deadline.after(60, time.monotonic))).judged)
+
+
+@pytest.fixture(scope="module")
+def told(samples):
+    """All figures of the local judge."""
+    return measured(Study(judge=LocalJudge().id, tau=0.5, samples=samples, seed=0, by_scenario=False, draws=100))
 
 
 def prior(samples, keys) -> np.ndarray:
@@ -58,10 +65,9 @@ def test_reference_figures_that_rest_on_labels_alone(samples):
     assert auroc(samples, cuts["later"].astype(float), cuts["all"]) == 0.732
 
 
-def test_every_slice_has_the_oracles_figures(samples):
+def test_every_slice_has_the_oracles_figures(samples, told):
     """What the suite says of a slice is what scikit-learn says of the same entries, and intervals hold the values."""
-    study = Study(judge=LocalJudge().id, tau=0.5, samples=samples, seed=0, by_scenario=False, draws=100)
-    found = {(metric.name, metric.slice): metric for metric in measured(study)}
+    found = {(metric.name, metric.slice): metric for metric in told}
     for name, mask in slices(samples).items():
         label, score = samples.source[mask], samples.score[mask]
         assert found["auroc", name].value == pytest.approx(roc_auc_score(label, score))
@@ -77,19 +83,13 @@ def test_a_useless_judge_is_told_so(samples):
     """With random scores the AUROC is near a half and its interval holds it."""
     chance = Random(0)
     scores = np.array([chance.random() for _ in range(len(samples))])
-    coin = Study(judge=LocalJudge().id, tau=0.5, samples=_with(samples, scores), seed=0, by_scenario=False, draws=100)
-    found = next(metric for metric in measured(coin) if (metric.name, metric.slice) == ("auroc", "all"))
-    assert found.interval.lo < 0.5 < found.interval.hi
+    draws = draw([str(run) for run in samples.run], what="run", seed=0)
+    interval = draws.interval(np.ones(len(samples), bool), Ranking.of(samples.source, scores).auroc)
+    assert interval.lo < 0.5 < interval.hi
 
 
-def _with(samples, scores):
-    values = {name: getattr(samples, name) for name in type(samples).__dataclass_fields__}
-    return type(samples)(**{**values, "score": scores, "p": scores})
-
-
-def test_every_figure_is_documented(samples):
+def test_every_figure_is_documented(told):
     """`docs/evaluation.md` names every figure that the suite gives and every slice of the published format."""
     text = (REPOSITORY / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    study = Study(judge=LocalJudge().id, tau=0.5, samples=samples, seed=0, by_scenario=False, draws=20)
-    names = {metric.name for metric in measured(study)} | set(figures.MEANINGS)
+    names = {metric.name for metric in told} | set(figures.MEANINGS)
     assert {name for name in names if f"`{name}`" not in text} == set()
