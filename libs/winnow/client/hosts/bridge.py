@@ -144,6 +144,16 @@ class Bridge:
             self.judged, candidate, span, run=run, compressor=compressor, trigger=trigger, custom_instructions=custom_instructions
         )
 
+    def last_summary(self, run: RunOf) -> str | None:
+        """The summary that the run was given last; None where it had none, or the name cannot be told."""
+        try:
+            name = run if isinstance(run, str) else run()
+        except Exception:  # noqa: BLE001  the caller's code may raise anything; `judged` calls it again, logs and reports it
+            return None
+        with self._lock:
+            last = self._runs.get(name)
+        return last.summary if last else None
+
     def bypassed(self, run: RunOf, because: str) -> None:
         """Report that a compaction of the host went past Winnow. Never raises."""
         try:
