@@ -12,6 +12,7 @@ from winnow.compaction.claims.records import Records, marked, source_texts
 from winnow.compaction.claims.refutation import Refuted, refute
 from winnow.compaction.claims.said import Said
 from winnow.compaction.claims.staleness import stale
+from winnow.compaction.claims.status import disproved
 from winnow.compaction.corpus import Corpus
 from winnow.compaction.roles import Role
 from winnow.compaction.segments import Entry
@@ -67,6 +68,8 @@ def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[S
             for refuted in refute(some, read, records, binding, said, chosen[first : first + size]):
                 found[first + refuted.entry].append(_told(refuted, records, corpus))
             capped = capped or binding.capped
+    for false in disproved(entries, [(output.message, output.text) for output in corpus.outputs]):
+        found[false.entry].append(_by_message(FindingKind.CONTRADICTED, false.claim, false.said, false.output, corpus, key="its outcome"))
     outputs = {output.message for output in corpus.outputs}
     for done in stale(entries, corpus.messages, outputs):
         found[done.entry].append(_by_message(FindingKind.STALE, done.claim, corpus.messages[done.output].text, done.output, corpus))
@@ -101,13 +104,14 @@ def _told(refuted: Refuted, records: Records, corpus: Corpus) -> Finding:
     )  # fmt: skip
 
 
-def _by_message(kind: FindingKind, claim: str, said: str, position: int, corpus: Corpus) -> Finding:
+def _by_message(kind: FindingKind, claim: str, said: str, position: int, corpus: Corpus, *, key: str | None = None) -> Finding:
     """A finding that rests on a message of H or R."""
     message = corpus.messages[position]
     by = ProvenanceClass.ENVIRONMENT if message.kind is MessageKind.ENVIRONMENT else ProvenanceClass.USER
     return Finding(
         kind=kind,
         claim=one_line(claim, _CHARS),
+        key=key,
         said=one_line(said.strip()[: 2 * _CHARS], _CHARS),
         by=by,
         message=message.i,

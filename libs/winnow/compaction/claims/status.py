@@ -1,0 +1,89 @@
+"""Statuses: a claim that tests, builds or commands succeeded, and counts of outcomes, against what the last run said.
+
+Only claims in plain words ("all tests pass", "0 failed", "[x] fix the failing tests") and only against an output that states an outcome.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from winnow.compaction.segments import Entry
+
+#: Characters of an entry, and of the end of an output, in which an outcome is stated.
+_CHARS: Final = 600
+_TAIL_CHARS: Final = 4_000
+#: Words without one of which an entry claims no outcome.
+_HINTS: Final = ("test", "pass", "fail", "build", "succe", "green", "error", "exit")
+_SUCCESS: Final = re.compile(
+    r"\b(?:(?:all|every|the|full|whole)\s(?:[\w-]{1,20}\s){0,3}?)?(?:tests?|test suite|suite|checks?|specs?)\s(?:[\w-]{1,12}\s){0,2}?"
+    r"(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|(?:is|are|were)\sgreen)\b"
+    r"|\b(?:build|compilation)\s(?:now\s)?(?:passes|passed|succeeds|succeeded|is\sgreen)\b"
+)
+_FIXED: Final = re.compile(r"\bfix(?:ed)?\b[^.;]{0,40}\b(?:tests?|build)\b")
+#: Words that make it no claim: a wish, a condition, a plan, a history.
+_NO_CLAIM: Final = re.compile(
+    r"\b(?:should|must|until|if|when|once|whether|ensure|make sure|so that|verify|confirm|check that|expect\w*|not|no longer|n't|before|"
+    r"previously|initially|earlier|first|some|only|most|will|would|need|needs|to)\b|n't\b"
+)
+_COUNTED: Final = re.compile(r"\b(\d{1,6}) (?:tests? )?(failed|failures?|errors?|passed|passing|skipped)\b")
+#: What a run says at its end.
+_OUTCOME: Final = re.compile(
+    r"\b\d{1,6} (?:tests? )?(?:failed|failures?|errors?|passed|passing)\b"
+    r"|\b(?:tests?|build) (?:failed|succeeded|passed)\b|^(?:ok|failed)\b",
+    re.MULTILINE,
+)
+_FAILURE: Final = re.compile(
+    r"\b[1-9]\d{0,5} (?:tests? )?(?:failed|failures?|errors?)\b|\b(?:tests?|build) failed\b|^failed\b[^\n]{0,60}", re.MULTILINE
+)
+_SAME: Final = {"failures": "failed", "failure": "failed", "errors": "error", "passing": "passed"}
+
+
+class Disproved(NamedTuple):
+    """A claimed outcome that the last run does not show."""
+
+    entry: int
+    claim: str
+    said: str
+    output: int  # position of the message
+
+
+def disproved(entries: Sequence[Entry], outputs: Sequence[tuple[int, str]]) -> Iterator[Disproved]:
+    """Yield the entries whose claimed outcome the last output that states one contradicts; `outputs` by position, in order."""
+    claims = [(number, text) for number, entry in enumerate(entries) if (text := _claim(entry)) is not None]
+    if not claims:
+        return
+    last = next(((at, tail) for at, text in reversed(outputs) if _OUTCOME.search(tail := text[-_TAIL_CHARS:].lower()) is not None), None)
+    if last is None:
+        return
+    at, tail = last
+    failure = _FAILURE.search(tail)
+    stated = _counts(tail)
+    everything = [_counts(text[-_TAIL_CHARS:].lower()) for _, text in outputs] if any(_COUNTED.search(text) for _, text in claims) else []
+    for number, text in claims:
+        success = _SUCCESS.search(text) or (_FIXED.search(text) if _checked(entries[number]) else None)
+        if success is not None and failure is not None:
+            yield Disproved(number, success.group(), failure.group(), at)
+            continue
+        for outcome, count in _counts(text).items():
+            other = stated.get(outcome)
+            if other is not None and other != count and all(counts.get(outcome) != count for counts in everything):
+                yield Disproved(number, f"{count} {outcome}", f"{other} {outcome}", at)
+                break
+
+
+def _claim(entry: Entry) -> str | None:
+    """An entry in lower case, if it could claim an outcome; None where it is open work or claims none."""
+    head = entry.text[:_CHARS].lower()
+    if not any(hint in head for hint in _HINTS) or "[ ]" in head[:12] or _NO_CLAIM.search(head):
+        return None
+    return head if _SUCCESS.search(head) or _COUNTED.search(head) or _FIXED.search(head) else None
+
+
+def _checked(entry: Entry) -> bool:
+    """Whether it is a checked box."""
+    return "[x]" in entry.text.lstrip()[:12].lower()
+
+
+def _counts(text: str) -> dict[str, int]:
+    """The last count of each outcome that a text states."""
+    return {_SAME.get(outcome, outcome): int(count) for count, outcome in _COUNTED.findall(text)}
