@@ -20,7 +20,7 @@ def proxy(
     mode: Annotated[Mode, typer.Option(help="The most that may happen to a summary.")] = Mode.SHADOW,
     deadline: Annotated[float, typer.Option(min=0.1, max=600.0, help="Seconds that a compaction waits for Winnow at most.")] = 10.0,
 ) -> None:
-    """Pass requests on to a model provider, and have the summaries of Codex, Crush and Continue judged on their way back.
+    """Pass requests on to a model provider, and have the summaries of Codex, Crush, Continue and Gemini CLI judged.
 
     Point the host's base URL here, with the path that it has: http://127.0.0.1:8485/v1. All other requests and answers pass byte for byte,
     streamed ones too. Whatever is wrong with Winnow, the host gets the provider's answer.

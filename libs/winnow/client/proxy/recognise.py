@@ -15,6 +15,9 @@ from winnow.client.proxy.styles import Style, asked
 #: Where Codex puts a summary when it goes on: a user message that starts so.
 _CODEX_SUMMARY = "Another language model started to solve this problem and produced a summary"
 
+#: What Gemini CLI's summaries hold; it puts one, as it is, where the user's first message was.
+_GEMINI_SUMMARY = "<state_snapshot>"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
@@ -33,6 +36,8 @@ FINGERPRINTS = (
         where="request",
         starts="Create a comprehensive summary of this conversation that captures all essential information needed to continue the work",
     ),
+    # Gemini CLI asks twice, and stores the second answer.
+    Fingerprint(host="gemini-cli", where="request", starts="Critically evaluate the <state_snapshot> you just generated."),
 )
 
 
@@ -57,7 +62,12 @@ def recognised(style: Style, body: Mapping[str, Any], headers: Mapping[str, str]
         return None
     turns = [turn for message in messages[:-1] for turn in message]
     previous = None
-    if found.host == "codex":
+    if found.host == "gemini-cli":
+        turns = turns[:-1]  # the first answer, which the second one replaces
+        carried = [turn for turn in turns if turn["kind"] == "user" and _GEMINI_SUMMARY in str(turn["text"])]
+        turns = [turn for turn in turns if turn not in carried]
+        previous = str(carried[-1]["text"]) if carried else None
+    elif found.host == "codex":
         carried = [turn for turn in turns if turn["kind"] == "user" and str(turn["text"]).startswith(_CODEX_SUMMARY)]
         turns = [turn for turn in turns if turn not in carried]
         # Prefix, line end, summary: as the host puts them together.

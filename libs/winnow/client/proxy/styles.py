@@ -1,4 +1,4 @@
-"""The three ways in which hosts talk to a model: OpenAI's Responses and Chat Completions, Anthropic's Messages.
+"""The ways in which hosts talk to a model: OpenAI's Responses and Chat Completions, Anthropic's Messages, Gemini's generateContent.
 
 Each style reads a request as turns, takes the summary out of an answer, and puts another in its place; whole or streamed.
 """
@@ -220,9 +220,53 @@ class Messages:
         return sse.rewritten(answer.events, change)
 
 
+class Gemini:
+    """Gemini's `generateContent`, whole answers alone: Gemini CLI does not stream its summaries."""
+
+    def system(self, body: Mapping[str, Any]) -> str:
+        """The field `systemInstruction`."""
+        said = values.mapping(body.get("systemInstruction"))
+        return values.text(said.get("text")) or _joined(said.get("parts"))
+
+    def messages(self, body: Mapping[str, Any]) -> list[list[Turn]]:
+        """The field `contents`: texts and calls of the model, texts of the user, answers of functions."""
+        made: list[list[Turn]] = []
+        for content in (values.mapping(one) for one in values.listing(body.get("contents"))):
+            parts = [values.mapping(part) for part in values.listing(content.get("parts"))]
+            calls = [values.mapping(part.get("functionCall")) for part in parts if "functionCall" in part]
+            answers = [values.mapping(part.get("functionResponse")) for part in parts if "functionResponse" in part]
+            turns = [output(_answered(one.get("response")), tool=values.name(one.get("name"))) for one in answers]
+            words = [_joined(parts), *(values.call(one.get("name"), one.get("args")) for one in calls)]
+            said = "\n".join(word for word in words if word)
+            made.append([*turns, *([(action if content.get("role") == "model" else user)(said)] if said else [])])
+        return made
+
+    def summary(self, answer: Answer) -> str | None:
+        """The one text of the one candidate; thoughts are none."""
+        candidates = [values.mapping(one) for one in values.listing(answer.value.get("candidates"))]
+        parts = [values.mapping(p) for one in candidates for p in values.listing(values.mapping(one.get("content")).get("parts"))]
+        if len(candidates) != 1 or any("functionCall" in part for part in parts):
+            return None
+        return _only([values.text(part.get("text")) for part in parts if part.get("thought") is not True])
+
+    def replaced(self, answer: Answer, old: str, new: str) -> bytes:
+        """The part with the old text has the new one."""
+        value = json.loads(json.dumps(answer.value))
+        for part in value["candidates"][0]["content"]["parts"]:
+            if part.get("text") == old and part.get("thought") is not True:
+                part["text"] = new
+        return _json(value)
+
+
 def style_of(path: str) -> Style | None:
     """The style of a request's path, whatever stands before its end; None for every other request."""
-    for end, style in (("/responses", Responses()), ("/chat/completions", Chat()), ("/messages", Messages())):
+    ends: tuple[tuple[str, Style], ...] = (
+        ("/responses", Responses()),
+        ("/chat/completions", Chat()),
+        ("/messages", Messages()),
+        (":generateContent", Gemini()),
+    )
+    for end, style in ends:
         if path.rstrip("/").endswith(end):
             return style
     return None
@@ -231,6 +275,19 @@ def style_of(path: str) -> Style | None:
 def asked(turns: Sequence[Turn]) -> str:
     """The text of a request's last message."""
     return "\n".join(str(turn["text"]) for turn in turns if turn["kind"] in {"user", "notice"})
+
+
+def _joined(parts: Any) -> str:  # noqa: ANN401  whatever JSON can hold
+    """The texts of Gemini's parts, without thoughts."""
+    said = [values.mapping(part) for part in values.listing(parts)]
+    return "\n".join(text for part in said if part.get("thought") is not True and (text := values.text(part.get("text"))))
+
+
+def _answered(response: Any) -> str:  # noqa: ANN401  whatever JSON can hold
+    """What a function gave back: its `output`, `content` or `error` where that is a text, else all of it as JSON."""
+    said = values.mapping(response)
+    found = next((said[name] for name in ("output", "content", "error") if isinstance(said.get(name), str)), response)
+    return values.text(found if isinstance(found, str) else json.dumps(found, ensure_ascii=False))
 
 
 def _response_texts(response: Mapping[str, Any]) -> list[str]:

@@ -230,6 +230,28 @@ async def test_codex_carries_its_summary_behind_a_prefix(world):
     assert [(m.kind.value, m.text) for m in second.history] == SEEN
 
 
+async def test_gemini_clis_second_answer_comes_back_pruned(world):
+    """Its first answer and the snapshot before are no turns; the snapshot before is the previous summary."""
+    lines = ["<state_snapshot>", "    <key_knowledge>", "        - 12 tests passed", "        - PLAN to delete", "    </key_knowledge>"]
+    snapshot = "\n".join([*lines, "</state_snapshot>"])
+    before = "<state_snapshot>\n</state_snapshot>"
+    thought = {"text": "let me see", "thought": True}
+    world.parts = [json.dumps({"candidates": [{"content": {"role": "model", "parts": [thought, {"text": snapshot}]}}]}).encode()]
+    contents = [
+        {"role": "user", "parts": [{"text": before}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "shell", "args": {"c": "t"}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "shell", "response": {"output": "12 passed"}}}]},
+        {"role": "model", "parts": [{"text": "a first snapshot"}]},
+        {"role": "user", "parts": [{"text": "Critically evaluate the <state_snapshot> you just generated. Did you omit any?"}]},
+    ]
+    _, _, [body] = await world.call({"contents": contents}, path=b"/v1beta/models/gemini-x:generateContent")
+    parts = json.loads(body)["candidates"][0]["content"]["parts"]
+    assert parts == [thought, {"text": snapshot.replace("        - PLAN to delete\n", "")}]
+    [asked] = world.asked
+    assert (asked.host, asked.previous_summary) == ("gemini-cli", before)
+    assert [(m.kind.value, m.text) for m in asked.history] == [("action", '[tool call] shell: {"c": "t"}'), ("environment", "12 passed")]
+
+
 async def test_what_is_judged_is_never_compressed_and_winnows_header_stays_here(world):
     """A compaction is asked for without compression; keys go to the upstream, and to no log."""
     world.parts = [CODEX_STREAM]
