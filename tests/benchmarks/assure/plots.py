@@ -13,11 +13,12 @@ def frontier(points: Sequence[Point], place: Path) -> None:
     figure, axes = _figure()
     for family, marker in (("spending", "s"), ("patient", "o")):
         chosen = [p for p in points if p.name.startswith(family)]
-        chosen.sort(key=lambda p: p.by_nu[0])
+        chosen.sort(key=lambda p: p.late_worst)
         axes.plot([p.by_nu[0] for p in chosen], [p.late_worst for p in chosen], marker=marker, linewidth=1, label=family)
         for p in chosen:
             label = p.name.partition("opening ")[2] or f"{p.name} as it is"
             axes.annotate(label, (p.by_nu[0], p.late_worst), textcoords="offset points", xytext=(6, 4), fontsize="small")
+    axes.margins(x=0.15)  # room for the names
     axes.axhline(1.10, color="tab:red", linestyle="--", linewidth=1, label="10 % later")
     axes.set(
         xlabel="drift from the first unit: worst delay to the quickest method",

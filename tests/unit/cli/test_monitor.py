@@ -65,7 +65,7 @@ def test_standard_input_and_paired_losses(winnow, monkeypatch):
         b"1 0",
         b"--1",
         b".",
-    ],  # fmt: skip
+    ],
     ids=range(17),
 )
 def test_a_bad_line_is_named(winnow, tmp_path, line):
