@@ -79,7 +79,9 @@ def heads(rows: Rows, train: Bools) -> Heads:
 
 
 def _head(rows: Rows, mask: Bools, signs: Mapping[str, int], truth: Floats) -> Fitted:
-    """One head."""
+    """One head. Without a row to learn from (no boundary has a previous summary) it says one half: what is not known is not pruned."""
+    if not mask.any():
+        return Fitted(weights=np.zeros(len(signs)), intercept=0.0)
     weights = np.where(rows.natural[mask], 1.0, NEGATIVE_WEIGHT)
     return fit(rows.columns(list(signs))[mask], truth[mask], weights, list(signs.values()), STRENGTH)
 

@@ -49,33 +49,38 @@ def figures(rows: Rows, by: dict[str, Floats]) -> Table:
         rows_of.append((f"recall at {TAU}, {name}", [float(one.recall[0]) for one in decided]))
     errors = [float(calibration_error(rows.source[natural], p[natural])[0]) for p in by.values()]
     rows_of.append(("expected calibration error", errors))
-    cells: tuple[tuple[Cell, ...], ...] = tuple((name, *(round(value, 4) for value in values)) for name, values in rows_of)
+    cells: tuple[tuple[Cell, ...], ...] = tuple((name, *(_cell(value, 4) for value in values)) for name, values in rows_of)
     return Table(name="figures", title="On what it has not seen", columns=("figure", *by), rows=cells)
-
-
-def kept(rows: Rows, p: Floats, tau: float) -> tuple[float, ...]:
-    """Share of the entries that each change leaves without a source and that are kept all the same."""
-    return tuple(float((p[(rows.change == kind) & rows.counted] >= tau).mean()) for kind in SOURCE_CHANGES)
 
 
 def changes(rows: Rows, by: dict[str, Floats]) -> Table:
     """The trade of natural recall against what is kept without a source, by threshold; the first and later boundaries apart."""
-    cells: list[tuple[str | float, ...]] = []
-    supported = rows.natural & (rows.source == 1.0)
+    parts = {
+        "": (np.ones(len(rows.run), bool), _TAUS),
+        ", first boundaries": (rows.index == 1, (TAU,)),
+        ", later boundaries": (rows.index > 1, (TAU,)),
+    }
+    cells: list[tuple[Cell, ...]] = []
     for name, p in by.items():
-        cells += [
-            (name, tau, round(float((p[supported] >= tau).mean()), 3), *(round(share, 3) for share in kept(rows, p, tau))) for tau in _TAUS
-        ]
-        for part, mask in (("first", rows.index == 1), ("later", rows.index > 1)):
-            shares = [p[(rows.change == kind) & rows.counted & mask] >= TAU for kind in SOURCE_CHANGES]
-            of_natural = float((p[supported & mask] >= TAU).mean())
-            told = (round(float(share.mean()), 3) if len(share) else float("nan") for share in shares)
-            cells.append((f"{name}, {part} boundaries", TAU, round(of_natural, 3), *told))
+        for part, (mask, taus) in parts.items():
+            sourced = rows.natural & (rows.source == 1.0) & mask
+            of_kind = [(rows.change == kind) & rows.counted & mask for kind in SOURCE_CHANGES]
+            cells += [(name + part, tau, *(_cell(_share(p[chosen] >= tau), 3) for chosen in (sourced, *of_kind))) for tau in taus]
     names = tuple(kind.value.replace("_", " ") for kind in SOURCE_CHANGES)
     return Table(
         name="changes", title="Kept although the source was taken away", columns=("folds", "tau", "natural recall", *names),
-        rows=tuple(tuple(None if cell != cell else cell for cell in row) for row in cells),  # noqa: PLR0124  NaN: no such entries
+        rows=tuple(cells),
     )  # fmt: skip
+
+
+def _share(kept: Bools) -> float:
+    """Share of the kept; NaN where there are none."""
+    return float(kept.mean()) if len(kept) else float("nan")
+
+
+def _cell(value: float, decimals: int) -> float | None:
+    """A figure as a table has it: null where it is not defined."""
+    return None if np.isnan(value) else round(value, decimals)
 
 
 def learning_curve(rows: Rows, order: Callable[[list[str], int], list[str]], told: Callable[[int], None] = lambda _: None) -> Table:
@@ -84,7 +89,7 @@ def learning_curve(rows: Rows, order: Callable[[list[str], int], list[str]], tol
     `order` gives the runs in an order of its own for each draw; each run is judged by a model of the first so many others.
     """
     runs = sorted(set(rows.run.tolist()))
-    cells: list[tuple[int, float, float]] = []
+    cells: list[tuple[Cell, ...]] = []
     for share in (*_SHARES, 1.0):
         size = max(2, round(share * (len(runs) - 1)))
         found: list[tuple[float, float]] = []
@@ -96,7 +101,7 @@ def learning_curve(rows: Rows, order: Callable[[list[str], int], list[str]], tol
                 p[held] = _sigmoid(recipe.heads(rows, np.isin(rows.run, chosen)).either(rows)[held])
             found.append((auroc(rows, p, rows.natural), auroc(rows, p, rows.natural & rows.reasoning)))
             told(len(found))
-        everything, reasoning = (round(float(np.mean([one[at] for one in found])), 4) for at in (0, 1))
+        everything, reasoning = (_cell(float(np.mean([one[at] for one in found])), 4) for at in (0, 1))
         cells.append((size, everything, reasoning))
     return Table(
         name="learning_curve", title="More runs", columns=("runs trained on", "AUROC all", "AUROC reasoning"), rows=tuple(cells),

@@ -61,7 +61,7 @@ def test_statement_of_the_previous_summary_inside_a_longer_entry():
 
 
 def test_a_key_of_a_record_makes_a_value_agree():
-    """A value counts with a key that an output gives it, also by the key's beginning, and not beside another key or in another line."""
+    """A value counts with a key that an output gives it, also by the key's beginning, but not with another key or in another line."""
     record = output(1, '{"membership": "gold", "name": "Mia"}', tool="get_user")
     assert only(look(summary("She is a gold member"), record))["fields"] == 1.0
     assert only(look(summary("She likes gold rings"), record))["fields"] == 0.0
@@ -79,7 +79,7 @@ def test_an_id_that_a_record_returns_is_a_field():
 
 
 def test_a_path_is_said_by_whoever_says_its_last_part():
-    """A file that an output lists is the output's under any folder; one that the agent made stays the agent's where a tool adds the folder."""
+    """A file that an output lists is its own under any folder; one that the agent made stays the agent's where a tool adds the folder."""
     listed = only(look(summary("See `http://host/cgi/forms.pl`"), output(1, "forms.pl\nhello.pl"), task="Attack http://host"))
     assert listed["val_first"] > 0.0
     made = only(look(summary("Wrote `/repo/reproduce.py`"), action(0, "create reproduce.py"), output(1, "[File: /repo/reproduce.py]")))
