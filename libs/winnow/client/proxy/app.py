@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from winnow.client.hosts.bridge import Bridge
-from winnow.client.proxy.recognise import Compaction, recognised
+from winnow.client.proxy.recognise import Compaction, recognised, with_last
 from winnow.client.proxy.styles import Answer, Style, style_of
 from winnow.contracts import limits
 
@@ -142,7 +142,8 @@ class Proxy:
             if answer is None or candidate is None:
                 bridge.bypassed(found.run, "no_summary_in_answer")
                 return body
-            text = await bridge.judged_async(candidate, lambda: found.span, run=found.run, compressor=found.compressor)
+            span = with_last(found.span, bridge.last_summary(found.run))
+            text = await bridge.judged_async(candidate, lambda: span, run=found.run, compressor=found.compressor)
             if text == candidate:
                 return body
             if not text.strip():  # a host takes an empty answer for a failure

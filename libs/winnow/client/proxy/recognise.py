@@ -6,17 +6,34 @@ the judge no output to tell from the agent's own words; their requests pass.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from winnow.client.hosts.bridge import Span
 from winnow.client.proxy.styles import Style, asked
 
-#: Where Codex puts a summary when it goes on: a user message that starts so.
-_CODEX_SUMMARY = "Another language model started to solve this problem and produced a summary"
+#: Headers that name the session: the caller's own, Codex's, Crush's.
+_SESSION_HEADERS = ("x-winnow-run", "session_id", "session-id", "x-session-id")
 
-#: What Gemini CLI's summaries hold; it puts one, as it is, where the user's first message was.
-_GEMINI_SUMMARY = "<state_snapshot>"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """How a host carries its last summary in the conversation: as a user message."""
+
+    mark: str  # what such a message starts with; for Gemini CLI, what it holds
+    starts: bool = True
+    between: str = ""  # stands between the host's words and the summary; empty where the message is the summary
+
+    def cut(self, text: str) -> str:
+        """The summary in such a message, as the host put it there."""
+        return text.partition(self.between)[2] if self.between else text
+
+
+_CARRIED = {
+    "codex": Carried(mark="Another language model started to solve this problem and produced a summary", between="\n"),
+    "continue": Carried(mark="Previous conversation summary:\n\n", between="\n\n"),
+    "gemini-cli": Carried(mark="<state_snapshot>", starts=False),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,22 +73,17 @@ def recognised(style: Style, body: Mapping[str, Any], headers: Mapping[str, str]
     messages = style.messages(body)
     if not messages:
         return None
-    request, system = asked(messages[-1]).lstrip(), style.system(body).lstrip()
-    found = next((f for f in FINGERPRINTS if (request if f.where == "request" else system).startswith(f.starts)), None)
+    request, system = asked(messages[-1]).lstrip(), style.system(body)
+    found = next((f for f in FINGERPRINTS if _asks(f, request, system)), None)
     if found is None:
         return None
     turns = [turn for message in messages[:-1] for turn in message]
-    previous = None
     if found.host == "gemini-cli":
         turns = turns[:-1]  # the first answer, which the second one replaces
-        carried = [turn for turn in turns if turn["kind"] == "user" and _GEMINI_SUMMARY in str(turn["text"])]
-        turns = [turn for turn in turns if turn not in carried]
-        previous = str(carried[-1]["text"]) if carried else None
-    elif found.host == "codex":
-        carried = [turn for turn in turns if turn["kind"] == "user" and str(turn["text"]).startswith(_CODEX_SUMMARY)]
-        turns = [turn for turn in turns if turn not in carried]
-        # Prefix, line end, summary: as the host puts them together.
-        previous = str(carried[-1]["text"]).partition("\n")[2] if carried else None
+    carried = [turn["kind"] == "user" and _carries(found.host, str(turn["text"])) for turn in turns]
+    summaries = [str(turn["text"]) for turn, is_one in zip(turns, carried, strict=True) if is_one]
+    turns = [turn for turn, is_one in zip(turns, carried, strict=True) if not is_one]
+    previous = _CARRIED[found.host].cut(summaries[-1]) if summaries else None
     task = next((str(turn["text"]) for turn in turns if turn["kind"] == "user"), "")
     model = body.get("model")
     return Compaction(
@@ -82,8 +94,30 @@ def recognised(style: Style, body: Mapping[str, Any], headers: Mapping[str, str]
     )
 
 
+def with_last(span: Span, last: str | None) -> Span:
+    """The span with `last`, the summary handed over last, as the previous one, where a user message says just that: Crush has no mark."""
+    told = list(span.history)
+    history = [turn for turn in told if turn["kind"] != "user" or str(turn["text"]) != last]
+    if span.previous is not None or len(history) == len(told):
+        return span
+    return replace(span, history=history, previous=last)
+
+
+def _asks(fingerprint: Fingerprint, request: str, system: str) -> bool:
+    """Whether a request has the words; hosts put lines of their own before a system prompt."""
+    if fingerprint.where == "request":
+        return request.startswith(fingerprint.starts)
+    return any(line.lstrip().startswith(fingerprint.starts) for line in system.splitlines())
+
+
+def _carries(host: str, text: str) -> bool:
+    said = _CARRIED.get(host)
+    return said is not None and (text.startswith(said.mark) if said.starts else said.mark in text)
+
+
 def _run(body: Mapping[str, Any], headers: Mapping[str, str], task: str) -> str:
     """The session: what the caller or the host calls it, else a name that stays as long as the first thing that the user asked."""
+    named = next((headers[name] for name in _SESSION_HEADERS if headers.get(name)), None)
     key = body.get("prompt_cache_key")
-    said = headers.get("x-winnow-run") or headers.get("session_id") or headers.get("session-id") or (key if isinstance(key, str) else None)
+    said = named or (key if isinstance(key, str) else None)
     return said or f"proxy-{hashlib.sha256(task.encode('utf-8', 'replace')).hexdigest()[:16]}"

@@ -230,6 +230,25 @@ async def test_codex_carries_its_summary_behind_a_prefix(world):
     assert [(m.kind.value, m.text) for m in second.history] == SEEN
 
 
+async def test_crush_carries_its_summary_unmarked_and_continue_behind_a_label(world):
+    """What was handed over last is the previous summary where a user message says just that; a label of the host is not part of it."""
+    world.parts = [CHAT_STREAM]
+    headers = [(b"x-session-id", b"s")]
+    await world.call(CHAT, path=b"/v1/chat/completions", headers=headers)
+    again = CHAT | {"messages": [CHAT["messages"][0], {"role": "user", "content": COMMITTED}, *CHAT["messages"][1:]]}
+    again["messages"][0] = {"role": "system", "content": f"A line of the host.\n{CRUSH_SYSTEM}"}
+    await world.call(again, path=b"/v1/chat/completions", headers=headers)
+    first, second = world.asked
+    assert (second.run, second.previous_summary, second.previous_boundary_id) == ("s", COMMITTED, first.boundary_id)
+    assert [(m.kind.value, m.text) for m in second.history] == SEEN
+
+    world.parts = [MESSAGES_STREAM]
+    label = {"role": "user", "content": f"Previous conversation summary:\n\n{COMMITTED}"}
+    await world.call(MESSAGES | {"messages": [label, *MESSAGES["messages"]]}, path=b"/v1/messages")
+    assert world.asked[2].previous_summary == COMMITTED
+    assert [(m.kind.value, m.text) for m in world.asked[2].history] == SEEN
+
+
 async def test_gemini_clis_second_answer_comes_back_pruned(world):
     """Its first answer and the snapshot before are no turns; the snapshot before is the previous summary."""
     lines = ["<state_snapshot>", "    <key_knowledge>", "        - 12 tests passed", "        - PLAN to delete", "    </key_knowledge>"]
