@@ -10,7 +10,7 @@ from typing import cast
 
 from aiokafka.errors import KafkaError
 from pydantic import ValidationError
-from pydantic_settings import BaseSettings
+from pydantic_settings import BaseSettings, SettingsError
 
 from services.settings import ProcessSettings
 from winnow.contracts.errors import WinnowError
@@ -45,6 +45,8 @@ def builder(name: str) -> Build:
 async def serve(names: Sequence[str]) -> int:
     """Check the topics, then run the services until a signal ends them; return the exit status."""
     process, kafka, database, reporting = ProcessSettings(), KafkaSettings(), DatabaseSettings(), TelemetrySettings()
+    for name in names:
+        settings_of(name)()  # a setting that cannot work is said at once, not after a minute's wait for the broker
     install(reporting)
     metrics = Metrics()
     telemetry = Telemetry.open("process", reporting, metrics)
@@ -114,6 +116,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         for problem in error.errors(include_input=False, include_url=False):
             name = "_".join(str(part) for part in problem["loc"]).upper()
             sys.stderr.write(f"WINNOW_{name.removeprefix('WINNOW_')}: {problem['msg']}\n")
+        return EXIT_CONFIG
+    except SettingsError as error:  # a variable that should be JSON; its text names the field and quotes nothing
+        sys.stderr.write(f"WINNOW_ settings: {error}\n")
         return EXIT_CONFIG
 
 
