@@ -23,6 +23,7 @@ from winnow.assurance.config import MonitorConfig
 from winnow.contracts.events import Graded, Observation, Sampled
 from winnow.contracts.topics import OBSERVATION
 from winnow.embedded import Capability
+from winnow.messaging.lag import LagReader
 
 #: Monitors that share the partitions.
 MEMBERS = 2
@@ -138,9 +139,27 @@ async def play(ground: Ground, losses: Losses, monitors: Monitors, *, kills: int
             await until(lambda: monitors.decided >= total)
             watching.cancel()
     except TimeoutError:
-        text = f"after {deadline_s:.0f} s {monitors.decided} of {total} were decided"
+        text = f"after {deadline_s:.0f} s {monitors.decided} of {total} were decided; {await behind(ground, losses.fleet)}"
         raise AssertionError(text) from None
     say(f"{len(losses.records)} observations of {total} units, {losses.copies} copies, {kills} kills in {time.monotonic() - start:.1f} s")
+
+
+async def behind(ground: Ground, fleet: str) -> str:
+    """Where it stands still: records that nobody took, and streams with units that nobody decided."""
+    async with LagReader(ground.settings) as reader:
+        lags = [lag.by_partition for lag in await reader.read([("drift_monitor", OBSERVATION)])]
+    connection = await asyncpg.connect(ground.asyncpg_url)
+    try:
+        rows = await connection.fetch(
+            "SELECT s.stream, s.last_seq AS given, coalesce(m.last_seq, 0) AS decided, m.status, (SELECT min(o.seq) FROM observations o"
+            " WHERE o.fleet = s.fleet AND o.stream = s.stream AND o.loss IS NULL) AS ungraded"
+            " FROM streams s LEFT JOIN monitor_states m ON m.fleet = s.fleet AND m.stream = s.stream"
+            " WHERE s.fleet = $1 AND s.stream NOT LIKE 'missing:%' ORDER BY s.stream",
+            fleet,
+        )
+    finally:
+        await connection.close()
+    return f"lag {lags}; streams {[tuple(r) for r in rows]}"
 
 
 async def findings(connection: asyncpg.Connection, losses: Losses) -> list[str]:

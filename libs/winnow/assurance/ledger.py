@@ -110,6 +110,7 @@ def fold(watched: Watched, units: Iterable[Unit]) -> Folded:
     """
     epoch = watched.epoch
     config, signature = epoch.config, epoch.signature
+    lo, least, binary, whole = config.lo, config.min_probability, config.binary, {config.lo, 0.0, 1.0}
     room = math.inf if config.horizon is None else config.horizon - watched.state.n
     fates: list[tuple[Unit, Fate]] = []
     taken: list[tuple[int, float, float]] = []
@@ -122,7 +123,12 @@ def fold(watched: Watched, units: Iterable[Unit]) -> Folded:
                 stranger = unit
                 break
             signature = signature.filled(unit.signature)
-        fate, loss = _decided(epoch, unit)
+        loss = unit.loss
+        # The common case, without the calls of `_decided`: a service folds tens of thousands of these a second.
+        if loss is not None and unit.lo == lo and lo <= loss <= 1.0 and unit.probability >= least and (not binary or loss in whole):
+            fate = Fate.FOLDED
+        else:
+            fate, loss = _decided(epoch, unit)
         if loss is not None:
             if len(taken) >= room:
                 stranger = unit
@@ -134,6 +140,12 @@ def fold(watched: Watched, units: Iterable[Unit]) -> Folded:
     last = fates[-1][0].seq if fates else watched.last_seq
     new = Watched(epoch=replace(epoch, signature=signature) if signature != epoch.signature else epoch, state=state, last_seq=last)
     return Folded(watched=new, fates=tuple(fates), alarm_seq=alarm_seq, stranger=stranger, afterwards=afterwards)
+
+
+def silent(watched: Watched, units: int, last_seq: int) -> Watched:
+    """A stream of missing grades after `units` that were all graded in time: as folding a 0 for each, in a fraction of the time."""
+    state = monitor.fold(watched.epoch.config, watched.state, [0.0] * units)
+    return replace(watched, state=state, last_seq=last_seq)
 
 
 def refuse(watched: Watched, unit: Unit) -> Folded:

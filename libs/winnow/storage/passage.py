@@ -161,6 +161,9 @@ def _recertified(run: Passage, folded: Folded, recertify: Recertify) -> tuple[st
 async def beside(tx: AsyncConnection, run: Passage, fates: Sequence[tuple[Unit, Fate, int]], policy: Policy) -> None:
     """Fold a stream's missing grades: 1 where one did not come in time."""
     last = run.watched.last_seq if run.watched is not None else 0
+    if run.watched is not None and fates[0][0].seq > last and _all_in_time(run, run.watched, fates):
+        run.watched = ledger.silent(run.watched, len(fates), fates[-1][0].seq)
+        return
     units = [u for u in ledger.as_missing([(unit, fate) for unit, fate, _ in fates]) if u.seq > last]
     if not units:
         return
@@ -177,3 +180,10 @@ async def beside(tx: AsyncConnection, run: Passage, fates: Sequence[tuple[Unit, 
             await _next_epoch(tx, run, run.found.config, folded.stranger)
     except InvalidConfig as exc:
         run.problem = str(exc)
+
+
+def _all_in_time(run: Passage, watched: Watched, fates: Sequence[tuple[Unit, Fate, int]]) -> bool:
+    """Every unit was graded in time, and nothing else is to be looked at: nearly always."""
+    config = watched.epoch.config
+    plain = config.horizon is None and watched.state.alarm_at is None and not terms.changed(watched.epoch, run.found.config)
+    return plain and all(fate is Fate.FOLDED for _, fate, _ in fates)
