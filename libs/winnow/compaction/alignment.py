@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from itertools import compress
 from typing import Final, NamedTuple
 
 #: What a token that the unit does not hold costs, as a multiple of its weight: where wording must nearly agree, and where it may vary.
@@ -36,6 +37,7 @@ def align(tokens: Sequence[int], weights: Sequence[float], units: Sequence[tuple
         units: of each unit the ids of its tokens that some entry has, and how many distinct tokens it has in all.
     """
     distinct = frozenset(tokens)
+    of_tokens = [weights[token] for token in tokens]
     best = best_strict = dice = covered = 0.0
     for held, size in units:
         common = len(distinct & held)
@@ -43,10 +45,12 @@ def align(tokens: Sequence[int], weights: Sequence[float], units: Sequence[tuple
             continue
         dice = max(dice, 2.0 * common / (len(distinct) + size))
         covered = max(covered, common / size)
+        holds = list(map(held.__contains__, tokens))
+        if sum(compress(of_tokens, holds)) <= best_strict:
+            continue  # no stretch can be worth more than all that the unit holds; the strict one is never the larger
         run = strict = 0.0
-        for token in tokens:
-            weight = weights[token]
-            if token in held:
+        for weight, is_held in zip(of_tokens, holds, strict=True):
+            if is_held:
                 run += weight
                 strict += weight
                 if run > best:  # noqa: PLR1730  the innermost loop: a call of max() costs as much as the rest of it
@@ -58,5 +62,4 @@ def align(tokens: Sequence[int], weights: Sequence[float], units: Sequence[tuple
                 strict = strict - STRICT * weight if strict > STRICT * weight else 0.0
     if best == 0.0:
         return NOTHING
-    total = math.fsum([weights[token] for token in tokens])
-    return Aligned(math.log1p(best), math.log1p(best_strict), best / total, dice, covered)
+    return Aligned(math.log1p(best), math.log1p(best_strict), best / math.fsum(of_tokens), dice, covered)

@@ -86,12 +86,8 @@ def _keys(outputs: Sequence[str], queries: Queries) -> dict[tuple[int, ...], set
 
 def _forms(tokens: Iterable[str]) -> set[str]:
     """Tokens as keys are compared: as they are, and the beginning of long ones."""
-    found: set[str] = set()
-    for token in tokens:
-        found.add(token)
-        if len(token) >= _PREFIX_FROM:
-            found.add(token[:_PREFIX])
-    return found
+    found = set(tokens)
+    return found | {token[:_PREFIX] for token in found if len(token) >= _PREFIX_FROM}
 
 
 @cache
