@@ -29,6 +29,7 @@ _HERMES = frozenset(
 )
 _PI = frozenset({"constraints & preferences", "progress", "key decisions", "critical context", "next steps"})
 _OPENCODE = frozenset({"instructions", "discoveries", "accomplished", "relevant files / directories", "relevant files"})
+_OPENCODE_THIRD = frozenset({"important details", "work state", "next move"})
 _LANGCHAIN = frozenset({"session intent", "summary", "artifacts", "next steps"})
 
 
@@ -119,7 +120,8 @@ def _is_langchain(signs: Signs) -> bool:
 
 
 def _is_opencode(signs: Signs) -> bool:
-    return len(_OPENCODE & signs.headings) >= (1 if "goal" in signs.headings else _ENOUGH)
+    third = len(_OPENCODE_THIRD & signs.headings) >= _ENOUGH
+    return third or len(_OPENCODE & signs.headings) >= (1 if "goal" in signs.headings else _ENOUGH)
 
 
 def _is_pi(signs: Signs) -> bool:

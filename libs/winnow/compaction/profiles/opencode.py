@@ -1,4 +1,4 @@
-"""OpenCode: headings with prose or bullets, and file trees. Two templates are about; see `pi` for the names of the second."""
+"""OpenCode: headings with prose or bullets, and file trees. Three templates are about; 1.18.33 has the third, `pi` names the second's."""
 
 from winnow.compaction.profiles.profile import Profile, classes
 
@@ -6,10 +6,18 @@ OPENCODE = Profile(
     name="opencode",
     aliases=("opencode-ai",),
     section_classes=classes(
-        observation=("discoveries", "accomplished", "relevant files / directories", "relevant files", "done"),
-        forward=("next steps", "in progress", "remaining"),
-        mixed=("key decisions", "critical context", "blocked"),
-        intent=("goal", "instructions", "constraints & preferences"),
+        observation=(
+            "discoveries",
+            "accomplished",
+            "relevant files / directories",
+            "relevant files",
+            "done",
+            "important details",
+            "completed",
+        ),
+        forward=("next steps", "in progress", "remaining", "active", "next move"),
+        mixed=("key decisions", "critical context", "blocked", "work state"),
+        intent=("goal", "instructions", "constraints & preferences", "objective"),
     ),
     numbered="deep",
 )

@@ -252,3 +252,12 @@ def test_thinking_ends_at_the_summary_tag() -> None:
             segments=[("O", "<analysis>\n- a\n"), ("S", "<summary>\n"), ("H", "# B\n"), ("E", "- c\n"), ("S", "</summary>")],
         )
     )
+
+
+def test_the_third_template_of_opencode_is_its_own() -> None:
+    """What OpenCode writes since 1.18.33 is found by its headings, and its sections have classes."""
+    text = "## Objective\nGreen suite.\n\n## Important Details\n- `TZ=UTC`\n\n## Work State\n### Completed\n- clock mocked\n"
+    text += "### Active\n- CI\n\n## Next Move\n- push\n"
+    found = parse(text)
+    assert (found.profile, found.detected) == ("opencode", True)
+    assert [entry.section_class.value for entry in found.entries] == ["intent", "observation", "observation", "forward", "forward"]
