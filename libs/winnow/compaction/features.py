@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -61,6 +62,7 @@ NAMES: Final = (*_TOKEN_NAMES, *_ALIGNED_NAMES, *_VALUE_NAMES, *_STYLE_NAMES)
 _PASSING: Final = frozenset({"cov_task", "cov_user", "cov_act", "bg_user", "val_user"})
 #: Names of the features that are stored with an entry: those of the model and those of the formula.
 STORED: Final = tuple(name for name in NAMES if name not in _PASSING)
+_STORED: Final = itemgetter(*STORED)
 
 
 class Carry(NamedTuple):
@@ -312,5 +314,5 @@ def row(token: tuple[float, ...], aligned: Aligned, value: tuple[float, ...], st
 
 def stored(rows: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
     """Of each entry what is stored, rounded: every judge, everywhere, reads the same numbers."""
-    rounded = np.array([[features[name] for name in STORED] for features in rows]).round(DECIMALS)
+    rounded = np.array(list(map(_STORED, rows))).round(DECIMALS)
     return [dict(zip(STORED, values, strict=True)) for values in rounded.tolist()]
