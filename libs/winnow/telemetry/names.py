@@ -198,8 +198,9 @@ _ALL = (
     _counter("winnow_runtime_events_total", "What agent runtimes reported, by kind.", "kind"),
     _counter("winnow_alerts_total", "Alerts by kind.", "kind"),
     _counter(
-        "winnow_units_total", "Units of streams by fate: folded, missing, late, refused; duplicate: observations that said nothing new.", "fate",
-        remedy="`missing` grows: the grader is slow or down. `refused` grows: an older operating point, compressor or grader still reports.",
+        "winnow_units_total", "Units of streams by fate: folded, missing, late, refused; duplicate: observations that said nothing new.",
+        "fate",
+        remedy="`missing` grows: the grader is slow or down. `refused` grows: an older operating point or grader still reports.",
     ),
     _counter("winnow_runs_closed_total", "Runs that were closed, by why: run_ended or idle.", "because"),
     _counter(
