@@ -55,6 +55,7 @@ UNITS: Final = {
 _LINE_WORDS: Final = frozenset({"line", "lines", "l", "ln"})
 _LIST_WORDS: Final = frozenset({"and", "to", "-"})
 _MERIDIEM: Final = frozenset({"am", "pm", "a.m", "p.m"})
+_BARE: Final = frozenset({"n1", "n2", "n3", "n4", "decimal"})
 #: Words behind a number, and before one, that can change what it is.
 _TELLING: Final = frozenset({*UNITS, *_MONTHS, *_MERIDIEM})
 _BEFORE_LINES: Final = frozenset({*_LINE_WORDS, *_LIST_WORDS, ""})
@@ -147,7 +148,7 @@ def _number(text: str) -> Atom:
 def in_context(words: Sequence[str], at: int, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
     """The atoms of word `at` as its neighbours make them: days of a month, clock times, line numbers, quantities with their unit."""
     atom = atoms[0]
-    if not is_number(atom):
+    if atom.kind not in _BARE:
         return atoms
     word = words[at]
     after = words[at + 1] if at + 1 < len(words) else ""

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple
 
 from winnow.compaction.claims.records import Words, marked
@@ -41,6 +42,7 @@ class _Condition(NamedTuple):
 
     text: str  # lower case
     tokens: frozenset[str]
+    source: int = 0  # number of the text; 0 is the task
 
 
 class Rewritten(NamedTuple):
@@ -53,11 +55,11 @@ class Rewritten(NamedTuple):
 
 
 class Conditions:
-    """The sentences of one text, found by their tokens."""
+    """The sentences of some texts, found by their tokens."""
 
-    def __init__(self, text: str) -> None:
-        """Read the sentences that could be conditions."""
-        self._sentences = _sentences(text)
+    def __init__(self, said: Sequence[str], first: int) -> None:
+        """Read the sentences that could be conditions; texts are numbered from `first`."""
+        self._sentences = [sentence for source, text in enumerate(said, first) for sentence in _sentences(text, source)]
         self._holding: dict[str, list[int]] = {}
         for number, one in enumerate(self._sentences):
             for token in one.tokens:
@@ -65,11 +67,8 @@ class Conditions:
 
     def like(self, own: _Condition) -> list[tuple[float, _Condition]]:
         """Sentences that are enough alike, with how much, the most alike first."""
-        shared: Counter[int] = Counter()
-        for token in own.tokens:
-            holding = self._holding.get(token, ())
-            if len(holding) <= _COMMON:
-                shared.update(holding)
+        held = (self._holding.get(token, ()) for token in own.tokens)
+        shared = Counter(chain.from_iterable(numbers for numbers in held if len(numbers) <= _COMMON))
         alike = [
             (count / len(own.tokens | self._sentences[number].tokens), number)
             for number, count in shared.items()
@@ -86,19 +85,20 @@ def rewritten(lowered: Sequence[str], task: str, user_turns: Sequence[str]) -> I
     asking = [at for at, text in enumerate(lowered) if len(text) <= _SENTENCE_CHARS and not _CONDITION.isdisjoint(text.split())]
     if not asking:
         return
-    sources = [_of_task(task) if len(task) <= _TASK_CHARS else Conditions(task), *map(Conditions, user_turns)]
+    sources = [_of_task(task) if len(task) <= _TASK_CHARS else Conditions([task], 0)]
+    if user_turns:
+        sources.append(Conditions(user_turns, 1))
     for entry in asking[:_ENTRIES]:
         for clause in _CLAUSE.split(lowered[entry]):
             own = _condition(clause)
             if len(own.tokens) < _TOKENS:
                 continue
-            found = [(share, source, one) for source, some in enumerate(sources) for share, one in some.like(own)]
-            found.sort(key=lambda one: -one[0])
-            changes = [_change(own, one) for _, _, one in found]
+            found = sorted(chain.from_iterable(some.like(own) for some in sources), key=lambda one: -one[0])
+            changes = [_change(own, one) for _, one in found]
             # The same condition, unchanged, elsewhere: nothing was rewritten.
             if found and None not in changes:
-                _, source, one = found[0]
-                yield Rewritten(entry, f"{changes[0]}: {clause.strip()}", one.text, source)
+                nearest = found[0][1]
+                yield Rewritten(entry, f"{changes[0]}: {clause.strip()}", nearest.text, nearest.source)
                 break
 
 
@@ -134,18 +134,18 @@ def _sides(text: str, strong: re.Pattern[str], weak: re.Pattern[str]) -> bool | 
     return found[0] if found[0] != found[1] else None
 
 
-def _condition(text: str) -> _Condition:
+def _condition(text: str, source: int = 0) -> _Condition:
     """A sentence in lower case, read."""
-    return _Condition(text, frozenset(token for token in tokens(text) if not token.isdigit()))
+    return _Condition(text, frozenset(token for token in tokens(text) if not token.isdigit()), source)
 
 
-def _sentences(text: str) -> tuple[_Condition, ...]:
+def _sentences(text: str, source: int) -> tuple[_Condition, ...]:
     """The sentences of a text that could be conditions."""
     found: list[_Condition] = []
     for sentence in _SENTENCE.split(normalise(text).lower()):
         stripped = sentence.strip(" -*\t")
         if stripped and len(stripped) <= _SENTENCE_CHARS and not _CONDITION.isdisjoint(stripped.split()):
-            found.append(_condition(stripped))
+            found.append(_condition(stripped, source))
             if len(found) >= _SENTENCES:
                 break
     return tuple(found)
@@ -154,4 +154,4 @@ def _sentences(text: str) -> tuple[_Condition, ...]:
 @lru_cache(maxsize=_TASKS)
 def _of_task(task: str) -> Conditions:
     """The sentences of the last task prompts of this process."""
-    return Conditions(task)
+    return Conditions([task], 0)

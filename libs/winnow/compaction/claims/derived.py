@@ -7,9 +7,8 @@ from typing import Final
 
 from winnow.compaction.values import scaled_number
 
-#: Operands that are combined, and terms of a sum: with many numbers almost anything is a sum.
+#: Operands that are combined, at most four at a time: with many numbers almost anything is a sum.
 _OPERANDS: Final = 8
-_TERMS: Final = 4
 #: A sum or a value is multiplied by up to this: passengers, nights, copies.
 _TIMES: Final = 9
 #: A ten-thousandth is the unit of amounts (`scaled_number`).
@@ -38,26 +37,27 @@ def number_word(number: int) -> str | None:
     return _TENS[tens - 2] + (f"-{_TEENS[ones]}" if ones else "")
 
 
-def reachable(numbers: Sequence[str]) -> frozenset[int]:
-    """What can be computed from `numbers`, in ten-thousandths.
-
-    Sums and differences of two to four of the first eight, their multiples and products, and sums of numbers that follow each other.
-    """
-    every = [scaled for number in numbers if (scaled := scaled_number(number)) is not None]
+def reaches(number: int, numbers: Sequence[str]) -> bool:
+    """Whether a number (in ten-thousandths) can be computed from `numbers`: the short ways first, which most are."""
+    every = [scaled for one in numbers if (scaled := scaled_number(one)) is not None]
     parts = every[:_OPERANDS]
-    reached: list[set[int]] = [{0}]
-    for part in parts:
-        for terms in range(min(len(reached), _TERMS), 0, -1):
-            if terms == len(reached):
-                reached.append(set())
-            for total in reached[terms - 1]:
-                reached[terms] |= {total + part, total - part}
-    found = {abs(total) for totals in reached[2:] for total in totals}
-    found |= {total * times for totals in reached[1:3] for total in map(abs, totals) for times in range(2, _TIMES + 1)}
-    found |= {left * right // _ONE for left, right in combinations(parts, 2)}
+    pairs = {abs(total) for left, right in combinations(parts, 2) for total in (left + right, left - right)}
+    if number in pairs or any(number == one * times for one in (*parts, *pairs) for times in range(2, _TIMES + 1)):
+        return True
+    if any(left * right == number * _ONE for left, right in combinations(parts, 2)):
+        return True
     sums = list(accumulate(every[: 4 * _OPERANDS], initial=0))
-    found |= {high - low for low, high in combinations(sums, 2)}  # of a list that stands together
-    return frozenset(found - {0})
+    if any(high - low == number for low, high in combinations(sums, 2)):
+        return True  # of a list that stands together
+    return any(_signed(some, number) for terms in (3, 4) for some in combinations(parts, terms))
+
+
+def _signed(parts: Sequence[int], number: int) -> bool:
+    """Whether the parts, each added or taken away, come to the number or its opposite."""
+    totals = {parts[0]}
+    for part in parts[1:]:
+        totals = {total + sign for total in totals for sign in (part, -part)}
+    return number in totals or -number in totals
 
 
 def false_equation(text: str) -> tuple[str, str] | None:

@@ -27,7 +27,7 @@ _CHARS: Final = 80
 _DIGIT: Final = re.compile(r"[0-9]")
 #: Cells of the table that says which record holds which word of which entries; more entries are read a group at a time. Columns that an
 #: entry takes there, and groups that are compared.
-_CELLS: Final = 4_000_000
+_CELLS: Final = 8_000_000
 _COLUMNS: Final = 25
 _GROUPS: Final = 8
 #: Characters before a value in which the name that it stands behind is looked for.

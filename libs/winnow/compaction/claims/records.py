@@ -193,6 +193,8 @@ def _around(records: Sequence[Record], parents: Sequence[int], leads: Sequence[i
     members: dict[int, list[int]] = {}
     for inside in np.flatnonzero(group >= 0).tolist():
         members.setdefault(records[inside].group, []).append(inside)
+    inner: list[int] = []
+    outer: list[int] = []
     for one, own in members.items():
         others = own[: 2 * _OF_OBJECT]
         at = one
@@ -203,6 +205,9 @@ def _around(records: Sequence[Record], parents: Sequence[int], leads: Sequence[i
             if at < 0:
                 break
             others += members.get(at, ())[:_OF_OBJECT]
-        first.append(np.array(own).repeat(len(others)))
-        second.append(np.array(others * len(own)))
+        for inside in own:
+            inner += [inside] * len(others)
+        outer += others * len(own)
+    first.append(np.array(inner, np.int64))
+    second.append(np.array(outer, np.int64))
     return np.concatenate(first), np.concatenate(second)

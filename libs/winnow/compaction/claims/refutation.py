@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from winnow.compaction.claims.atoms import Atom, bare, is_amount, is_number
 from winnow.compaction.claims.binding import Asked, Binding, Bound, Entries
-from winnow.compaction.claims.derived import backward_range, false_equation, reachable
+from winnow.compaction.claims.derived import backward_range, false_equation, reaches
 from winnow.compaction.claims.records import AFTER_MARKS, Records, stems_of
 from winnow.compaction.claims.said import Said
 from winnow.compaction.values import scaled_number
@@ -145,7 +145,7 @@ def _derived(atom: Atom, amounts: Sequence[str]) -> bool:
     if len(amounts) < 2 or not is_amount(atom):  # noqa: PLR2004  itself and another one
         return False
     scaled = scaled_number(atom.canon)
-    return scaled is not None and scaled in reachable([other for other in amounts if other != atom.canon])
+    return scaled is not None and reaches(scaled, [other for other in amounts if other != atom.canon])
 
 
 def _excused(asked: Asked, entries: Entries, said: Said) -> bool:
