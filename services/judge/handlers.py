@@ -16,7 +16,7 @@ from winnow.contracts.topics import EVIDENCE, SCORES, Topic
 from winnow.contracts.vocabulary import Reason
 from winnow.judging.port import Judge
 from winnow.messaging.records import Dead, Handled, Received
-from winnow.storage import alerts, boundaries, fleets, judge_calls, originals, stages
+from winnow.storage import alerts, boundaries, erase, fleets, judge_calls, originals, stages
 from winnow.storage.boundaries import Boundary
 from winnow.storage.database import Database
 from winnow.storage.keys import Key, Stage
@@ -63,12 +63,15 @@ class JudgeHandler:
             known = await boundaries.load(tx, keys)
             stored = await stages.load_outputs(tx, [k for k, b in known.items() if b.scored_at is not None], Stage.SCORES)
             points = await self._points.get(tx, {b.operating_point for b in known.values() if b.operating_point is not None})
+            erased = await erase.erased_runs(tx, {(r.event.fleet, r.event.run) for r, k in zip(batch, keys, strict=True) if k not in known})
         dead: list[Dead] = []
         valid: list[Received[Evidence]] = []
         for received, key in zip(batch, keys, strict=True):
             boundary = known.get(key)
-            if boundary is None:
-                error = "the boundary was never stored, or was erased"
+            if boundary is None and (received.event.fleet, received.event.run) in erased:
+                self._telemetry.metrics.count("winnow_erased_records_total", service="judge")
+            elif boundary is None:
+                error = "the boundary was never stored"
                 dead.append(Dead(record=received.record, reason=Reason.UNKNOWN_BOUNDARY, error=error))
             elif boundary.request_sha256 != received.event.request_sha256:
                 error = "the evidence is for another request than the stored one"

@@ -5,7 +5,7 @@ boundary in the order of the run, so that a child finds the roots of its parent 
 publish what is *stored*, with what became of canaries, and acknowledge.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -18,7 +18,7 @@ from winnow.contracts.events import Committed, Entry, EntryDecision, Score, Scor
 from winnow.contracts.topics import COMMITTED, OBSERVATION, SCORES, Topic
 from winnow.contracts.vocabulary import Decision, FindingKind, Mode, Outcome, Reason, RootSource, Rules, Verdict, mildest
 from winnow.messaging.records import Dead, Handled, Outgoing, Received
-from winnow.storage import boundaries, entries, fleets, originals, stages
+from winnow.storage import boundaries, entries, erase, fleets, originals, stages
 from winnow.storage.boundaries import Boundary, ParentLookup
 from winnow.storage.database import Database, Transaction
 from winnow.storage.keys import ContentKey, Key, Stage
@@ -84,7 +84,8 @@ class PrunerHandler:
         async with self._database.transaction() as tx:
             known = await boundaries.load(tx, keys)
             stored = await stages.load_outputs(tx, [k for k, b in known.items() if b.committed_at is not None], Stage.COMMITTED)
-            valid = [r for r in batch if self._valid(r, known, dead)]
+            erased = await erase.erased_runs(tx, {(r.event.fleet, r.event.run) for r, k in zip(batch, keys, strict=True) if k not in known})
+            valid = [r for r in batch if self._valid(r, known, erased, dead)]
             new = [r for r in valid if Key(r.event.fleet, r.event.boundary_id) not in stored]
             fresh: list[Committed] = []
             if new:
@@ -107,12 +108,17 @@ class PrunerHandler:
                 outgoing.extend(_observed(received, points.get(_stamped(known[key])), stored[key].created_at))
         return Handled(outgoing=outgoing, dead=dead)
 
-    def _valid(self, received: Received[Scores], known: Mapping[Key, Boundary], dead: list[Dead]) -> bool:
-        """The scores are for the boundary that is stored under this id, and for its bytes."""
+    def _valid(
+        self, received: Received[Scores], known: Mapping[Key, Boundary], erased: Collection[tuple[str, str]], dead: list[Dead]
+    ) -> bool:
+        """The scores are for the boundary that is stored under this id, and for its bytes. Of an erased run nothing is kept."""
         event = received.event
         boundary = known.get(Key(event.fleet, event.boundary_id))
+        if boundary is None and (event.fleet, event.run) in erased:
+            self._telemetry.metrics.count("winnow_erased_records_total", service="pruner")
+            return False
         if boundary is None:
-            reason, error = Reason.UNKNOWN_BOUNDARY, "the boundary was never stored, or was erased"
+            reason, error = Reason.UNKNOWN_BOUNDARY, "the boundary was never stored"
         elif boundary.request_sha256 != event.request_sha256:
             reason, error = Reason.ID_CONFLICT, "the scores are for another request than the stored one"
         elif boundary.candidate_sha256 != event.candidate_sha256:

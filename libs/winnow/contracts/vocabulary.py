@@ -61,7 +61,7 @@ class Reason(StrEnum):
     HASH_MISMATCH = "hash_mismatch"
     TOO_LARGE = "too_large"
     CLAIM_LOST = "claim_lost"  # the claim check points at nothing that this fleet has
-    UNKNOWN_BOUNDARY = "unknown_boundary"  # a later stage's event names a boundary that was never stored, or was erased
+    UNKNOWN_BOUNDARY = "unknown_boundary"  # a later stage's event names a boundary that was never stored
     HANDLER_ERROR = "handler_error"  # our own handler failed on this record alone, again and again
     KEY_MISMATCH = "key_mismatch"  # the record key is not fleet/run of the body
     GONE = "gone"

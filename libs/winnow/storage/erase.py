@@ -1,6 +1,10 @@
-"""Erasure of a run or a fleet: rows, originals, handles, dead letters and queued events. The bus forgets within its retention."""
+"""Erasure of a run or a fleet: rows, originals, handles, dead letters and queued events. The bus forgets within its retention.
+
+Until then its records are still delivered: whoever meets one of an erased run drops it (`erased_runs`).
+"""
 
 import secrets
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -123,6 +127,25 @@ async def _forget_unit(tx: AsyncConnection, fleet: str, run: str) -> int:
     name = f"erased-{secrets.token_hex(8)}"
     await raw.execute(tx, "UPDATE observation_keys SET unit = $3 WHERE fleet = $1 AND unit = $2", fleet, run, name)
     return await raw.execute(tx, "UPDATE observations SET unit = $3, boundary_id = NULL WHERE fleet = $1 AND unit = $2", fleet, run, name)
+
+
+# A fleet's erasure names no run: it stands for all that were there before it.
+_ERASED = """
+SELECT k.fleet, k.run FROM unnest($1::text[], $2::text[], $3::text[]) AS k(fleet, run, run_sha256)
+WHERE EXISTS (SELECT FROM audit_log a WHERE a.fleet = k.fleet
+    AND (a.action = 'erase.fleet' OR (a.action = 'erase.run' AND a.details ->> 'run_sha256' = k.run_sha256)))
+"""
+
+
+async def erased_runs(tx: AsyncConnection, runs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those of `runs` (fleet, run) that were erased at some time, or whose fleet was.
+
+    For later stages' records of boundaries that are not there: of an erased run nothing may be kept, so they are no dead letters.
+    """
+    if not runs:
+        return set()
+    rows = sorted((fleet, storable(run), sha256(storable(run))) for fleet, run in set(runs))
+    return {(r["fleet"], r["run"]) for r in await raw.fetch(tx, _ERASED, *raw.columns(rows, 3))}
 
 
 async def erase_fleet(tx: AsyncConnection, fleet: str, *, by: str, now: datetime) -> Erased:

@@ -18,6 +18,8 @@ CounterName = Literal[
     "winnow_dead_letters_total",
     # Counter: dead letters that stand in the table but could not be sent to the topic (too large, or the broker refused).
     "winnow_dead_letter_topic_failures_total",
+    # Counter: records of an erased run that a later stage met and dropped.
+    "winnow_erased_records_total",
     # Counter: events dropped because the same one came earlier in the batch.
     "winnow_duplicates_total",
     # Counter: records that failed alone by an error of our own. Look at the log event `handler_error`.
@@ -162,6 +164,7 @@ _ALL = (
         "winnow_dead_letters_total", "Dead letters by source topic and reason.", "service", "topic", "reason",
         remedy="`winnow dead-letters list` shows them; mend the producer, then `winnow dead-letters replay`.",
     ),
+    _counter("winnow_erased_records_total", "Records of an erased run that a later stage met and dropped.", "service"),
     _counter(
         "winnow_dead_letter_topic_failures_total", "Dead letters in the table only: too large for the topic, or refused.",
         "service",

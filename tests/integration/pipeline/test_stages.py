@@ -13,9 +13,10 @@ from winnow.contracts import limits
 from winnow.contracts.envelope import decode
 from winnow.contracts.errors import TooLarge
 from winnow.contracts.events import Candidate, ClaimCheck, Committed, Evidence, Messages, Scores, sha256
+from winnow.contracts.topics import OBSERVATION
 from winnow.contracts.vocabulary import Decision, DecisionReason, Mode, Outcome, Reason, Rules
 from winnow.messaging.records import Received
-from winnow.storage import boundaries, fleets, originals, stuck
+from winnow.storage import boundaries, erase, fleets, originals, stuck
 from winnow.storage.boundaries import NewBoundary
 from winnow.storage.database import Database
 from winnow.storage.fleets import Point
@@ -426,7 +427,7 @@ async def test_evidence_above_the_limit_travels_as_a_claim_check(store: Database
 
 
 async def test_a_later_event_of_an_unknown_boundary_is_a_dead_letter(store: Database) -> None:
-    """Evidence or scores of a boundary that was never stored, or erased, are named and do not stop their neighbours."""
+    """Evidence or scores of a boundary that was never stored are named and do not stop their neighbours."""
     stages = Stages(store, AISLE)
     known = await stages.retrieve(candidate(TEXT, fleet=fresh()))
     event = decode(Evidence, known.outgoing[0].body)
@@ -435,6 +436,21 @@ async def test_a_later_event_of_an_unknown_boundary_is_a_dead_letter(store: Data
     handled = await stages.judging.handle(batch)
     assert [d.reason for d in handled.dead] == [Reason.UNKNOWN_BOUNDARY]
     assert len(handled.outgoing) == 1
+
+
+async def test_of_an_erased_run_no_dead_letter_is_kept(store: Database) -> None:
+    """Evidence and scores that are still on the bus after an erasure are dropped; those of another run are answered."""
+    stages = Stages(store, AISLE)
+    fleet = fresh()
+    gone, stays = candidate(TEXT, fleet=fleet, run="gone"), candidate(TEXT, fleet=fleet, run="stays")
+    evidence = (await stages.retrieve(gone, stays)).outgoing
+    scores = (await stages.step(stages.judging, evidence)).outgoing
+    async with store.transaction() as tx:
+        await erase.erase_run(tx, fleet, "gone", by="test", now=datetime.now(UTC))
+    for handler, records in ((stages.judging, evidence), (stages.pruner, scores)):
+        handled = await stages.step(handler, records)
+        assert handled.dead == []
+        assert {o.key for o in handled.outgoing if o.topic is not OBSERVATION} == {f"{fleet}/stays"}
 
 
 async def test_nul_and_odd_texts_go_through(store: Database) -> None:
