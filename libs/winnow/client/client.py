@@ -168,13 +168,24 @@ class WinnowClient:
             because=because[:BECAUSE_CHARS] or "unknown",
         )
 
-    def run_ended(self, run: str, *, fleet: str | None = None) -> None:
-        """Report that a run is over: it is graded as one unit."""
-        self._publish(fleet=fleet or self._fleet, run=run, kind=RuntimeEventKind.RUN_ENDED)
+    def run_ended(self, run: str, *, recovery_tool: bool | None = None, fleet: str | None = None) -> None:
+        """Report that a run is over: it is graded as one unit.
+
+        `recovery_tool`: whether its agent could ask back what was pruned. Only then does it count that it never did; where nobody says,
+        recovery is not observable for this run.
+        """
+        self._publish(fleet=fleet or self._fleet, run=run, kind=RuntimeEventKind.RUN_ENDED, recovery_tool=recovery_tool)
 
     def recovered(self, run: str, handle: str, *, boundary_id: UUID | None = None, fleet: str | None = None) -> None:
-        """Report that an original was asked back and given to the agent."""
-        self._publish(fleet=fleet or self._fleet, run=run, kind=RuntimeEventKind.RECOVERED, handle=handle, boundary_id=boundary_id)
+        """Report that an original was asked back and given to the agent, which therefore has a tool for it."""
+        self._publish(
+            fleet=fleet or self._fleet,
+            run=run,
+            kind=RuntimeEventKind.RECOVERED,
+            handle=handle,
+            boundary_id=boundary_id,
+            recovery_tool=True,
+        )
 
     def observe(self, observation: Observation) -> None:
         """Report that a unit was sampled or graded, for the drift monitor."""

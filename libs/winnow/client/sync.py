@@ -99,9 +99,9 @@ class SyncWinnowClient:
         """Report that a compaction went past Winnow; see `WinnowClient.bypassed`."""
         self._do(lambda: self._client.bypassed(run, because, boundary_id=boundary_id, fleet=fleet))
 
-    def run_ended(self, run: str, *, fleet: str | None = None) -> None:
+    def run_ended(self, run: str, *, recovery_tool: bool | None = None, fleet: str | None = None) -> None:
         """Report that a run is over; see `WinnowClient.run_ended`."""
-        self._do(lambda: self._client.run_ended(run, fleet=fleet))
+        self._do(lambda: self._client.run_ended(run, recovery_tool=recovery_tool, fleet=fleet))
 
     def recovered(self, run: str, handle: str, *, boundary_id: UUID | None = None, fleet: str | None = None) -> None:
         """Report that an original was given to the agent; see `WinnowClient.recovered`."""
