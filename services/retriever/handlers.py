@@ -32,7 +32,7 @@ from winnow.storage.keys import Key, Stage
 from winnow.storage.originals import Content, Kind, NewHandle
 from winnow.storage.outputs import outgoing_of, output_of
 
-#: Characters of a boundary above which the core works in a thread: 100,000 take about 40 ms, in which no heartbeat would be sent.
+#: Characters of a boundary above which the core works in a thread: 100,000 take about 0.1 s, in which no heartbeat would be sent.
 INLINE_CHARACTERS = 100_000
 #: Characters of what the user asked of the compressor that a judge is shown: a focus is a sentence, and the event must stay small.
 FOCUS_CHARACTERS = 4_000
