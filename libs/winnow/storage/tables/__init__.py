@@ -24,7 +24,7 @@ from winnow.storage.tables.boundaries import (
 )
 from winnow.storage.tables.delivery import dead_letters, locks, outbox, runtime_events
 from winnow.storage.tables.fleets import api_keys, audit_log, fleets, operating_points, reader_roles
-from winnow.storage.tables.originals import handles, originals, recoveries
+from winnow.storage.tables.originals import canary_donors, handles, originals, pinned_entries, recoveries
 from winnow.storage.tables.watching import fleet_activity, open_runs, prune_profiles, run_units, webhook_deliveries
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "api_keys",
     "audit_log",
     "boundaries",
+    "canary_donors",
     "certificates",
     "dead_letters",
     "decisions",
@@ -53,6 +54,7 @@ __all__ = [
     "operating_points",
     "originals",
     "outbox",
+    "pinned_entries",
     "prune_profiles",
     "reader_roles",
     "recoveries",

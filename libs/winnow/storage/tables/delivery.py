@@ -19,6 +19,7 @@ runtime_events = Table(
     Column("because", Text),
     Column("received_at", INSTANT, nullable=False),
     Column("recovery_tool", Boolean),
+    Column("part", Text),
     PrimaryKeyConstraint("fleet", "event_id", name="runtime_events_pkey"),
     Index("runtime_events_run", "fleet", "run", "at"),
     Index("runtime_events_boundary", "fleet", "boundary_id", "at", postgresql_where=text("boundary_id IS NOT NULL")),
