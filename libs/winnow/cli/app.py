@@ -16,6 +16,7 @@ from winnow.cli import (
     database,
     dead_letters,
     demo,
+    doctor,
     env,
     erase,
     fleet,
@@ -23,6 +24,7 @@ from winnow.cli import (
     judge,
     judge_train,
     keys,
+    lag,
     monitor,
     parse,
     plan,
@@ -53,13 +55,13 @@ At every compaction boundary it checks each entry of the summary for a source, r
 
 Offline:  hosts, parse, judge, judge-train, canaries, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
 A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs, proxy.
-For operators, on the database:  report, rejudge, certificates, fleet, release, streams, alerts, keys, readers,
+For operators:  doctor, lag, report, rejudge, certificates, fleet, release, streams, alerts, keys, readers,
 dead-letters, erase, retention, db, topics.
 
 Every setting is an environment variable WINNOW_...; while `winnow up` runs, the other commands find it by themselves.
 
 Exit codes: 0 done, 1 failed or part of the input was bad, 2 not understood, 3 not found, 4 conflict, 5 unreachable, 6 a gate was not
-met, 130 interrupted.
+met, 7 it works and something needs a look (doctor), 130 interrupted.
 """
 
 
@@ -102,6 +104,8 @@ def build() -> typer.Typer:
     app.command("erase")(erase.erase)
     app.add_typer(report.group(), name="report")
     app.command("rejudge")(rejudge.rejudge)
+    app.command("doctor")(doctor.doctor)
+    app.command("lag")(lag.lag)
     app.command("retention")(retention.retention)
     app.add_typer(database.group(), name="db")
     app.add_typer(topics.group(), name="topics")

@@ -15,6 +15,7 @@ class ExitCode(IntEnum):
     CONFLICT = 4  # the same id was submitted before with other content; or another process holds the state folder
     UNAVAILABLE = 5  # gateway, broker or database cannot be reached; try again later
     GATE = 6  # it was measured, and a gate of the evaluation was not met
+    ATTENTION = 7  # `winnow doctor`: it works, and something needs a look
     INTERRUPTED = 130  # Ctrl-C
 
 

@@ -7,6 +7,7 @@ from winnow.contracts.errors import Permanent
 
 if TYPE_CHECKING:
     from winnow.judging.adapters.registry import Judges
+    from winnow.judging.adapters.specs import JudgesSettings
     from winnow.judging.port import Judge
 
 
@@ -20,14 +21,20 @@ class BadJudges(Permanent):
 
 def registered() -> "Judges":
     """The judges that WINNOW_JUDGES and its variables name, and the local one. Opens nothing; close them when done. Raise `BadJudges`."""
+    from winnow.judging.adapters.registry import build
+
+    return build(settings())
+
+
+def settings() -> "JudgesSettings":
+    """What WINNOW_JUDGES and its variables say. Raise `BadJudges`."""
     from pydantic import ValidationError
     from pydantic_settings import SettingsError
 
-    from winnow.judging.adapters.registry import build
     from winnow.judging.adapters.specs import JudgesSettings
 
     try:
-        return build(JudgesSettings())
+        return JudgesSettings()
     except ValidationError as exc:
         raise BadJudges(f"WINNOW_JUDGES: {explain(exc)}") from None
     except SettingsError:

@@ -2,18 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from winnow.cli import lag
 from winnow.cli.connection import Unreachable, kafka_environment
 from winnow.cli.terminal import Terminal, cell, table
-
-if TYPE_CHECKING:
-    from winnow.messaging.lag import Lag
-
-#: Seconds that a question about groups is repeated, and between two tries. A fresh Kafka needs half a second.
-PATIENCE_S, PAUSE_S = 15.0, 0.5
 
 
 def group() -> typer.Typer:
@@ -21,7 +16,7 @@ def group() -> typer.Typer:
     made = typer.Typer(help="The topics of the bus.", no_args_is_help=True)
     made.command("ensure")(ensure)
     made.command("list")(listed)
-    made.command("lag")(lag)
+    made.command("lag")(lag.lag)
     return made
 
 
@@ -53,43 +48,6 @@ def ensure() -> None:
     for warning in asyncio.run(ensured(environment)):
         terminal.note(warning, style="yellow")
     terminal.show(f"the topics {environment.get('WINNOW_TOPIC_PREFIX', '')}winnow.* are there and fit the registry")
-
-
-def lag(*, as_json: Annotated[bool, typer.Option("--json", help="One line of JSON a service and topic.")] = False) -> None:
-    """Show how many records wait for each service."""
-    found = asyncio.run(_lags(kafka_environment()))
-    terminal = Terminal()
-    rows = table("service", "topic", "records", "by partition")
-    for one in found:
-        if as_json:
-            terminal.json({"service": one.service, "topic": one.topic, "records": one.records, "by_partition": list(one.by_partition)})
-        else:
-            waiting = ", ".join(f"{n}: {records}" for n, records in enumerate(one.by_partition) if records)
-            rows.add_row(cell(one.service), cell(one.topic), cell(one.records, "yellow" if one.records else ""), cell(waiting, "dim"))
-    if not as_json:
-        terminal.show(rows)
-
-
-async def _lags(environment: Mapping[str, str]) -> "list[Lag]":
-    """Read all lags. Raise `Unreachable` where no broker answers."""
-    from aiokafka.errors import KafkaConnectionError, KafkaError
-
-    from winnow.cli.settings import kafka_settings
-    from winnow.messaging.lag import LagReader
-
-    settings = kafka_settings(environment)
-    until = asyncio.get_running_loop().time() + PATIENCE_S
-    while True:
-        try:
-            async with LagReader(settings) as reader:
-                return await reader.read()
-        except KafkaError as exc:
-            # A fresh broker makes its offsets topic with the first question about a group, and has no coordinator until then.
-            if exc.retriable and not isinstance(exc, KafkaConnectionError) and asyncio.get_running_loop().time() < until:
-                await asyncio.sleep(PAUSE_S)
-                continue
-            msg = f"the broker at {settings.kafka_bootstrap_servers} does not answer ({type(exc).__name__}); see whether it runs"
-            raise Unreachable(msg) from exc
 
 
 async def ensured(environment: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,7 @@
 """How far behind each consumer group is: for the gateway's limit, `winnow topics lag` and a metric."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -26,6 +27,8 @@ CONSUMPTIONS: tuple[tuple[str, Topic], ...] = (
 STAGES = frozenset({"retriever", "judge", "pruner"})
 #: Seconds between readings. A reading costs three requests a topic; a limit that is seconds old protects as well.
 READ_EVERY_S = 2.0
+#: Seconds that the first waiting record of a partition may take to come.
+FIRST_RECORD_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,8 @@ class Lag:
     #: Registry name.
     topic: str
     by_partition: tuple[int, ...]
+    #: Offset of the first record of each partition that is not committed yet.
+    next_offsets: tuple[int, ...] = ()
 
     @property
     def records(self) -> int:
@@ -106,8 +111,50 @@ class LagReader:
             for place in places:
                 offset = committed[place].offset if place in committed else -1
                 behind.append(max(0, ends[place] - max(offset, begins[place])))
-            lags.append(Lag(service=service, topic=topic.name, by_partition=tuple(behind)))
+            first = tuple(max(committed[place].offset if place in committed else -1, begins[place]) for place in places)
+            lags.append(Lag(service=service, topic=topic.name, by_partition=tuple(behind), next_offsets=first))
         return lags
+
+    async def oldest(self, lag: Lag) -> dict[int, float | None]:
+        """Seconds since the first waiting record of each partition that is behind was written, by partition.
+
+        None where it did not come within `FIRST_RECORD_S`. Reads one record a partition; its content goes nowhere. Raises `KafkaError`.
+        """
+        if self._consumer is None:
+            await self.start()
+        consumer = self._consumer
+        ages: dict[int, float | None] = {}
+        for number, records in enumerate(lag.by_partition):
+            if consumer is None or not records:
+                continue
+            place = TopicPartition(self._settings.topic_name(lag.topic), number)
+            consumer.assign([place])
+            consumer.seek(place, lag.next_offsets[number])
+            try:
+                record = await asyncio.wait_for(consumer.getone(place), FIRST_RECORD_S)
+            except TimeoutError:
+                ages[number] = None
+            else:
+                ages[number] = max(0.0, time.time() - record.timestamp / 1000)
+        if consumer is not None:
+            consumer.unsubscribe()
+        return ages
+
+    async def ahead(self, seconds: float) -> list[str]:
+        """Topics (registry names) that hold a record whose time is more than `seconds` in the future. Raises `KafkaError`."""
+        if self._admin is None or self._consumer is None:
+            await self.start()
+        admin, consumer = self._admin, self._consumer
+        if admin is None or consumer is None:
+            return []
+        names = {self._settings.topic_name(topic.name): topic.name for topic in dict.fromkeys(topic for _, topic in CONSUMPTIONS)}
+        described = {t["topic"]: len(t["partitions"]) for t in await admin.describe_topics(None) if not t["error_code"]}
+        places = [TopicPartition(name, number) for name in names for number in range(described.get(name, 0))]
+        if not places:
+            return []
+        moment = int((time.time() + seconds) * 1000)
+        found = await consumer.offsets_for_times(dict.fromkeys(places, moment))
+        return sorted({names[place.topic] for place, offset in found.items() if offset is not None and (offset.timestamp or 0) >= moment})
 
 
 class LagWatch:

@@ -111,3 +111,13 @@ def pending(dsn: str) -> list[str]:
     have = current(dsn)
     scripts = ScriptDirectory.from_config(_config())
     return [s.revision for s in reversed(list(scripts.iterate_revisions("head", have or "base")))]
+
+
+def standing(dsn: str) -> tuple[tuple[str, ...], list[str], str | None]:
+    """All revisions of this program, those that an upgrade would apply, and the one that the database has (perhaps an unknown one)."""
+    have = current(dsn)
+    scripts = ScriptDirectory.from_config(_config())
+    known = tuple(s.revision for s in reversed(list(scripts.walk_revisions())))
+    if have is not None and have not in known:
+        return known, [], have
+    return known, [s.revision for s in reversed(list(scripts.iterate_revisions("head", have or "base")))], have
