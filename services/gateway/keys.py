@@ -1,16 +1,21 @@
-"""API keys of requests: verified by hash, remembered for a moment, bound to one fleet."""
+"""API keys of requests: verified by hash, remembered for a moment, bound to their fleets, and what their roles may do.
+
+A route says what it needs by the type of its key: `Reader`, `Submitter`, `Observer`, `Auditor`, `Operator`.
+"""
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from services.gateway.problems import ProblemError
 from winnow.client.api import ProblemReason
+from winnow.contracts.access import Right, Role
 from winnow.contracts.events import sha256
 from winnow.storage import api_keys
 from winnow.storage.api_keys import ApiKey
@@ -21,7 +26,9 @@ REMEMBERED = 10_000
 #: Seconds that a refused key is remembered: short, since a key may have been made a moment ago.
 REFUSED_S = 2.0
 
-bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key of one fleet: `Authorization: Bearer wnw_...`.")
+bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key: `Authorization: Bearer wnw_...`.")
+#: The header by which a request with a key of several fleets says which one it means.
+FLEET_HEADER = "winnow-fleet"
 
 
 class Keys:
@@ -43,7 +50,7 @@ class Keys:
         digest = sha256(secret.encode("utf-8", "surrogatepass"))
         found = self._known.get(digest)
         if found is not None and found[0] > self._clock():
-            return found[1]
+            return found[1] if found[1] is None or found[1].alive(self._now()) else None
         async with self._database.fleet_transaction("") as tx:
             key = await api_keys.verify(tx, secret, now=self._now())
         self._known[digest] = (self._clock() + (self._cache_s if key is not None else min(REFUSED_S, self._cache_s)), key)
@@ -53,24 +60,55 @@ class Keys:
         return key
 
 
-async def authenticate(request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> ApiKey:
-    """The API key of a request. Raise `ProblemError` where there is none that works."""
+def of_fleet(key: ApiKey, fleet: str | None) -> ApiKey:
+    """The key as it stands for `fleet`; None: its first. Raise `ProblemError` where it does not cover that fleet."""
+    if fleet is None or fleet == key.fleet:
+        return key
+    if fleet not in key.fleets:
+        raise ProblemError(ProblemReason.OTHER_FLEET, "the key does not cover the fleet that the request names")
+    return replace(key, fleet=fleet, also=tuple(f for f in key.fleets if f != fleet))
+
+
+def allow(key: ApiKey, right: Right) -> ApiKey:
+    """The key, where its role has `right`. Raise `ProblemError`."""
+    if not key.may(right):
+        able = " or ".join(role for role in Role if role.may(right))
+        raise ProblemError(ProblemReason.FORBIDDEN, f"a key of the role {key.role} may not {right}; use one of the role {able}")
+    return key
+
+
+async def authenticate(
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    fleet: Annotated[
+        str | None,
+        Header(alias=FLEET_HEADER, max_length=64, description="Which fleet is meant, where the key covers several; else the key's first."),
+    ] = None,
+) -> ApiKey:
+    """The API key of a request, as it stands for the fleet that is meant. Raise `ProblemError` where there is none that works."""
     keys: Keys = request.app.state.keys
     key = await keys.verify(credentials.credentials) if credentials is not None else None
     if key is None:
-        raise ProblemError(ProblemReason.UNAUTHORISED, "send `Authorization: Bearer wnw_...` with a key that is not revoked")
+        raise ProblemError(ProblemReason.UNAUTHORISED, "send `Authorization: Bearer wnw_...` with a key that is not revoked or expired")
+    key = of_fleet(key, fleet)
     request.scope["winnow.fleet"] = key.fleet
     return key
 
 
-async def may_submit(key: Annotated[ApiKey, Depends(authenticate)]) -> ApiKey:
-    """A key that may submit boundaries and report for runtimes: not a grader's."""
-    if key.role == "grader":
-        raise ProblemError(ProblemReason.FORBIDDEN, "a grader's key reads and sends observations; use a runtime's key")
-    return key
+@dataclass(frozen=True, slots=True)
+class require:  # noqa: N801  it reads as the verb that it is: `Depends(require(Right.READ))`
+    """What a route depends on: a valid key whose role has `right`. Raise `ProblemError`."""
+
+    right: Right
+
+    async def __call__(self, key: Annotated[ApiKey, Depends(authenticate)]) -> ApiKey:
+        """The key of the request."""
+        return allow(key, self.right)
 
 
-#: Any valid key.
-Reader = Annotated[ApiKey, Depends(authenticate)]
-#: A key of a runtime or an operator.
-Submitter = Annotated[ApiKey, Depends(may_submit)]
+#: Keys by what a route needs. `winnow.contracts.access` says which role may what.
+Reader = Annotated[ApiKey, Depends(require(Right.READ))]
+Submitter = Annotated[ApiKey, Depends(require(Right.SUBMIT))]
+Observer = Annotated[ApiKey, Depends(require(Right.OBSERVE))]
+Auditor = Annotated[ApiKey, Depends(require(Right.AUDIT))]
+Operator = Annotated[ApiKey, Depends(require(Right.OPERATE))]

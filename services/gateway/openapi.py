@@ -4,9 +4,12 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
+from services.gateway.keys import require
 from winnow.client.api import PROBLEM_TYPE, Problem, ProblemReason
+from winnow.contracts.access import Right, Role
 from winnow.contracts.events import Candidate, Messages, Observation, RuntimeEvent
 
 #: Version of the API; the `v1` of its paths.
@@ -52,7 +55,7 @@ _FILLED = {"Candidate": {"fleet", "boundary_id", "candidate_sha256"}, "RuntimeEv
 _R = ProblemReason
 _COMMON = {
     "401": (_R.UNAUTHORISED,),
-    "403": (_R.FORBIDDEN,),
+    "403": (_R.FORBIDDEN, _R.OTHER_FLEET),
     "422": (_R.INVALID,),
     "500": (_R.INTERNAL,),
     "503": (_R.UNAVAILABLE, _R.OVERLOADED),
@@ -61,7 +64,6 @@ _UPLOAD: dict[str, tuple[ProblemReason, ...]] = {"408": (_R.BODY_TIMEOUT,), "413
 _PROBLEMS: dict[tuple[str, str], dict[str, tuple[ProblemReason, ...]]] = {
     ("/v1/boundaries", "post"): {
         **_UPLOAD,
-        "403": (_R.FORBIDDEN, _R.OTHER_FLEET),
         "409": (_R.ID_CONFLICT,),
         "422": (_R.INVALID, _R.HASH_MISMATCH, _R.CLAIM_LOST, _R.TOO_LARGE),
         "429": (_R.OVERLOADED,),
@@ -72,8 +74,8 @@ _PROBLEMS: dict[tuple[str, str], dict[str, tuple[ProblemReason, ...]]] = {
     ("/v1/boundaries/{boundary_id}/entries", "get"): {"404": (_R.NOT_FOUND,)},
     ("/v1/originals/{handle}", "get"): {"404": (_R.NOT_FOUND,), "410": (_R.GONE,)},
     ("/v1/originals", "post"): _UPLOAD,
-    ("/v1/runtime-events", "post"): {**_UPLOAD, "403": (_R.FORBIDDEN, _R.OTHER_FLEET)},
-    ("/v1/observations", "post"): {**_UPLOAD, "403": (_R.OTHER_FLEET,)},
+    ("/v1/runtime-events", "post"): _UPLOAD,
+    ("/v1/observations", "post"): _UPLOAD,
 }
 
 
@@ -113,7 +115,20 @@ def _document(app: FastAPI) -> dict[str, Any]:
     for path, operations in made["paths"].items():
         for method, operation in operations.items():
             _complete(path, method, operation)
+    for route in app.routes:
+        if isinstance(route, APIRoute) and (right := _right(route)) is not None:
+            roles = [role.value for role in Role if role.may(right)]
+            for method in route.methods or ():
+                operation = made["paths"][route.path][method.lower()]
+                operation["description"] += f"\n\nNeeds a key of the role {' or '.join(f'`{role}`' for role in roles)}."
+                operation["x-winnow-roles"] = roles
     return made
+
+
+def _right(route: APIRoute) -> Right | None:
+    """What a key must be allowed for `route`; None: no key is needed."""
+    asked = [found.call.right for found in route.dependant.dependencies if isinstance(found.call, require)]
+    return asked[0] if asked else None
 
 
 def _complete(path: str, method: str, operation: dict[str, Any]) -> None:

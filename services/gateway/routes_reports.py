@@ -6,7 +6,7 @@ from uuid import uuid4
 from fastapi import APIRouter, Request, Response
 
 from services.gateway.bodies import parse
-from services.gateway.keys import Reader, Submitter
+from services.gateway.keys import Observer, Submitter
 from services.gateway.parts import parts_of, traced
 from winnow.client.api import Accepted
 from winnow.contracts import limits
@@ -33,7 +33,7 @@ async def runtime_event(request: Request, key: Submitter) -> Response:
 
 
 @router.post("/v1/observations", summary="Report an observation", status_code=202, response_model=Accepted)
-async def observation(request: Request, key: Reader) -> Response:
+async def observation(request: Request, key: Observer) -> Response:
     """Say that a unit of a stream was sampled or graded, for the drift monitor. Stored before it is answered, once by `event_id`."""
     parts = parts_of(request)
     async with parts.bodies.read(request, REPORT_BYTES) as body:

@@ -160,6 +160,7 @@ async def erase_fleet(tx: AsyncConnection, fleet: str, *, by: str, now: datetime
         counts[table] = await raw.execute(tx, f"DELETE FROM {table} WHERE fleet = $1", fleet)  # noqa: S608  a constant
     handles = await raw.execute(tx, "UPDATE handles SET erased_at = $2, sha256 = NULL WHERE fleet = $1 AND erased_at IS NULL", fleet, now)
     await raw.execute(tx, "UPDATE api_keys SET revoked_at = coalesce(revoked_at, $2) WHERE fleet = $1", fleet, now)
+    await raw.execute(tx, "UPDATE api_keys SET also = array_remove(also, $1) WHERE $1 = ANY (also)", fleet)
     erased = Erased(
         boundaries=counts["boundaries"],
         handles=handles,

@@ -1,6 +1,6 @@
 """Who may do what: keys, roles, fleets."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -80,6 +80,54 @@ async def test_a_grader_reads_and_observes(stage):
         for path, sent in (("boundaries", body()), ("originals", {}), ("runtime-events", {"run": "r", "kind": "run_ended"})):
             answer = await grader.post(f"/v1/{path}", json=sent)
             assert (answer.status_code, answer.json()["reason"]) == (403, "forbidden"), path
+
+
+async def test_an_auditor_reads_alone(stage):
+    """An auditor's key reads what there is and changes nothing: not by a boundary, an upload, a runtime event or an observation."""
+    said = await stage.submit()
+    secret, _ = await stage.new_key(role="auditor")
+    sampled = {"event_id": str(uuid4()), "stream": "s", "unit": "r", "sampled": {"probability": 1, "at": "2026-11-30T00:00:00Z"}}
+    ended = {"run": "r", "kind": "run_ended"}
+    async with stage.client(secret) as auditor:
+        assert (await auditor.get(f"/v1/boundaries/{said['boundary_id']}")).status_code == 200
+        assert (await auditor.get("/v1/runs")).status_code == 200
+        for path, sent in (("boundaries", body()), ("originals", {}), ("runtime-events", ended), ("observations", sampled)):
+            answer = await auditor.post(f"/v1/{path}", json=sent)
+            assert (answer.status_code, answer.json()["reason"]) == (403, "forbidden"), path
+
+
+@pytest.mark.parametrize("gateway_settings", [{"gateway_key_cache_s": 300}])
+async def test_an_expired_key_is_refused(stage):
+    """A key ends when it expires, however long verified keys are remembered."""
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    async with stage.db.transaction() as tx:
+        secret, _ = await api_keys.create(tx, stage.fleet, name="short", expires_at=soon, by="test", now=datetime.now(UTC))
+    async with stage.client(secret) as http:
+        assert (await http.get("/v1/runs")).status_code == 200
+        stage.service._server._server.config.app._app.state.keys._now = lambda: soon
+        assert (await http.get("/v1/runs")).status_code == 401
+
+
+async def test_a_key_of_several_fleets(stage):
+    """A request means the key's first fleet, or the one that it names; a fleet that the key does not cover is 403, whatever its name."""
+    other, stranger = f"g{uuid4().hex[:12]}", f"h{uuid4().hex[:12]}"
+    for fleet in (other, stranger):
+        await stage.new_key(fleet)
+    said = await stage.submit()
+    async with stage.db.transaction() as tx:
+        secret, _ = await api_keys.create(
+            tx, other, also=[stage.fleet], name="both", role="auditor", by="test", now=datetime.now(UTC)
+        )  # fmt: skip
+    async with stage.client(secret) as http:
+        assert (await http.get("/v1/runs")).json()["items"] == []
+        named = {"winnow-fleet": stage.fleet}
+        assert [r["run"] for r in (await http.get("/v1/runs", headers=named)).json()["items"]] == ["r"]
+        assert (await http.get(f"/v1/boundaries/{said['boundary_id']}", headers=named)).status_code == 200
+        assert (await http.get(f"/v1/boundaries/{said['boundary_id']}")).status_code == 404
+        for fleet in (stranger, "", "*", "'; --", "f" * 64):
+            answer = await http.get("/v1/runs", headers={"winnow-fleet": fleet})
+            assert (answer.status_code, answer.json()["reason"]) == (403, "other_fleet"), fleet
+    assert (await stage.http.get("/v1/runs", headers={"winnow-fleet": other})).status_code == 403
 
 
 async def test_status_needs_no_key_and_tells_no_content(stage):

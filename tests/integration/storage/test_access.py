@@ -22,7 +22,7 @@ from winnow.storage.policy import Policy
 
 VIEWS = (
     "boundary_history", "entry_history", "unsupported_by_section", "unsupported_by_boundary", "entry_persistence", "fleet_daily",
-    "stream_status", "judge_cost_daily", "stream_epochs", "run_outcomes", "entry_findings",
+    "stream_status", "judge_cost_daily", "stream_epochs", "run_outcomes", "entry_findings", "audit_trail",
     "composition_entries", "composition_by_section", "composition_by_boundary", "composition_persistence", "composition_kept",
 )  # fmt: skip
 TABLES = (

@@ -7,10 +7,11 @@ from decimal import Decimal
 import pytest
 
 from tests.integration.storage.builders import candidate, evidence, scores, stored, told
-from winnow.contracts.errors import NotFound
+from winnow.contracts.access import Role
+from winnow.contracts.errors import NotFound, Permanent
 from winnow.contracts.events import Alert, RuntimeEvent
 from winnow.contracts.vocabulary import Adopted, AlertKind, RuntimeEventKind
-from winnow.storage import alerts, api_keys, judge_calls, raw, runs, runtime_events, stages, stuck
+from winnow.storage import alerts, api_keys, erase, fleets, judge_calls, raw, runs, runtime_events, stages, stuck
 from winnow.storage.keys import Key
 from winnow.storage.originals import Kind
 
@@ -116,8 +117,54 @@ async def test_api_keys(db, fleet, now):
             await api_keys.revoke(tx, uuid.uuid4(), by="ops", now=now)
         with pytest.raises(NotFound):
             await api_keys.create(tx, "nobody", name="x", by="ops", now=now)
-        with pytest.raises(ValueError, match="runtime, grader or operator"[:7]):
+        with pytest.raises(Permanent, match="runtime, grader, auditor, operator"):
             await api_keys.create(tx, fleet, name="x", role="root", by="ops", now=now)
+
+
+async def test_keys_expire(db, fleet, now):
+    """A key works until it expires, and none is made that has expired already."""
+    until = now + timedelta(hours=1)
+    async with db.transaction() as tx:
+        secret, key = await api_keys.create(tx, fleet, name="x", expires_at=until, by="ops", now=now)
+        assert await api_keys.verify(tx, secret, now=until - timedelta(seconds=1))
+        assert await api_keys.verify(tx, secret, now=until) is None
+        assert (key.alive(now), key.alive(until)) == (True, False)
+        with pytest.raises(Permanent, match="expired already"):
+            await api_keys.create(tx, fleet, name="x", expires_at=now, by="ops", now=now)
+
+
+async def test_keys_rotate_with_an_overlap(db, fleet, now):
+    """A new key may do what the old one may; both work until the overlap is over, which never gives the old one more time."""
+    async with db.transaction() as tx:
+        old, key = await api_keys.create(tx, fleet, name="ci", role=Role.OPERATOR, by="ops", now=now)
+        new, made = await api_keys.rotate(tx, key.key_id, overlap=timedelta(hours=2), by="ops", now=now)
+        assert (made.replaces, made.name, made.role, made.fleets) == (key.key_id, "ci", Role.OPERATOR, (fleet,))
+        at = now + timedelta(hours=1)
+        assert {(await api_keys.verify(tx, secret, now=at)).key_id for secret in (old, new)} == {key.key_id, made.key_id}
+        await api_keys.rotate(tx, key.key_id, overlap=timedelta(days=9), by="ops", now=now)
+        at = now + timedelta(hours=2)
+        assert await api_keys.verify(tx, old, now=at) is None
+        assert await api_keys.verify(tx, new, now=at)
+        with pytest.raises(api_keys.DeadKey):
+            await api_keys.rotate(tx, key.key_id, overlap=timedelta(hours=2), by="ops", now=at)
+
+
+async def test_keys_of_several_fleets(db, fleet, now):
+    """Keys of auditors and operators cover several fleets, those of programs one; an erased fleet is covered by no key."""
+    other, third = f"{fleet}-b", f"{fleet}-c"
+    async with db.transaction() as tx:
+        await fleets.ensure(tx, [other, third], default=fleets.Point(), now=now)
+        secret, key = await api_keys.create(tx, fleet, also=[other, fleet, other, third], name="x", role="auditor", by="ops", now=now)
+        assert key.fleets == (fleet, other, third)
+        assert (await api_keys.verify(tx, secret, now=now)).fleets == key.fleets
+        assert [k.key_id for k in await api_keys.listed(tx, other)] == [key.key_id]
+        for role in (Role.RUNTIME, Role.GRADER):
+            with pytest.raises(Permanent, match="one fleet"):
+                await api_keys.create(tx, fleet, also=[other], name="x", role=role, by="ops", now=now)
+        with pytest.raises(NotFound):
+            await api_keys.create(tx, fleet, also=["nobody"], name="x", role="auditor", by="ops", now=now)
+        await erase.erase_fleet(tx, other, by="ops", now=now)
+        assert (await api_keys.verify(tx, secret, now=now)).fleets == (fleet, third)
 
 
 async def test_stuck_boundaries(db, fleet, now):

@@ -15,7 +15,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB, UUID
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 
 from winnow.storage.tables.base import INSTANT, metadata
 
@@ -62,9 +62,13 @@ api_keys = Table(
     Column("created_by", Text, nullable=False),
     Column("revoked_at", INSTANT),
     Column("last_used_at", INSTANT),
+    Column("also", ARRAY(Text), nullable=False, server_default=text("'{}'")),
+    Column("expires_at", INSTANT),
+    Column("replaces", UUID),
     PrimaryKeyConstraint("key_id", name="api_keys_pkey"),
     UniqueConstraint("secret_sha256", name="api_keys_secret"),
     ForeignKeyConstraint(["fleet"], ["fleets.fleet"], name="api_keys_fleets_fkey"),
+    CheckConstraint("cardinality(also) = 0 OR role IN ('operator', 'auditor')", name="api_keys_also"),
 )
 reader_roles = Table(
     "reader_roles",
@@ -86,6 +90,7 @@ audit_log = Table(
     Column("actor", Text, nullable=False),
     Column("because", Text),
     Column("details", JSONB, nullable=False, server_default=text("'{}'")),
+    Column("outcome", Text, nullable=False, server_default=text("'done'")),
     PrimaryKeyConstraint("id", name="audit_log_pkey"),
     Index("audit_log_fleet", "fleet", "at"),
 )
