@@ -17,10 +17,12 @@ class Teller:
         self._metrics = telemetry.metrics
         self._log = telemetry.log
 
-    def runtime(self, events: Sequence[RuntimeEvent]) -> None:
-        """Runtime events that were stored."""
+    def runtime(self, events: Sequence[RuntimeEvent], *, missed: int = 0) -> None:
+        """Runtime events that were stored; `missed` of them report a recovery by a handle that their fleet does not have."""
         for event in events:
             self._metrics.count("winnow_runtime_events_total", kind=event.kind.value)
+        if missed:
+            self._metrics.count("winnow_recoveries_total", missed, via="runtime", result="not_found")
 
     def folded(self, report: Report, *, seconds: float, late: int = 0, duplicates: int = 0) -> None:
         """A transaction that folded."""

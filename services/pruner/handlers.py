@@ -1,8 +1,8 @@
 """scores -> the committed summary.
 
-A batch goes, in one transaction: load what is stored -> read the gate of each fleet (hold, certificate, monitor) -> decide boundary by
-boundary in the order of the run, so that a child finds the roots of its parent -> store decisions and committed bytes -> commit; then
-publish what is *stored*, with what became of canaries, and acknowledge.
+A batch goes, in one transaction: load what is stored -> read the gate of each fleet (hold, certificate, monitor) and what was asked back in
+each run -> decide boundary by boundary in the order of the run, so that a child finds the roots of its parent -> store decisions and
+committed bytes -> commit; then publish what is *stored*, with what became of canaries, and acknowledge.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
@@ -16,9 +16,9 @@ from winnow.compaction.decide import DEFAULT_TAU, Fate, Judged, fates, without
 from winnow.contracts.envelope import encode
 from winnow.contracts.events import Committed, Entry, EntryDecision, Score, Scores, Text, sha256
 from winnow.contracts.topics import COMMITTED, OBSERVATION, SCORES, Topic
-from winnow.contracts.vocabulary import Decision, FindingKind, Mode, Outcome, Reason, RootSource, Rules, Verdict, mildest
+from winnow.contracts.vocabulary import Decision, DecisionReason, FindingKind, Mode, Outcome, Reason, RootSource, Rules, Verdict, mildest
 from winnow.messaging.records import Dead, Handled, Outgoing, Received
-from winnow.storage import boundaries, entries, erase, fleets, originals, stages
+from winnow.storage import boundaries, entries, erase, fleets, originals, recovery, stages
 from winnow.storage.boundaries import Boundary, ParentLookup
 from winnow.storage.database import Database, Transaction
 from winnow.storage.keys import ContentKey, Key, Stage
@@ -26,6 +26,8 @@ from winnow.storage.originals import Content, Kind, NewHandle
 from winnow.storage.outputs import outgoing_of, output_of
 from winnow.telemetry.telemetry import Telemetry
 
+#: What `pinned_by` says of an entry that an agent asked back.
+PINNED_BY = "recovery"
 #: Outcomes after which nothing may be pruned.
 UNTOUCHED = (Outcome.UNJUDGED, Outcome.NOT_A_SUMMARY)
 
@@ -144,6 +146,7 @@ class PrunerHandler:
         found = await boundaries.find_parents(tx, [_lookup(b) for b in asking])
         parents = {b.key: p for b, p in zip(asking, found, strict=True) if p is not None}
         inherited = await entries.roots_of(tx, {p.boundary.key for p in parents.values()})
+        pinned = await _pinned(tx, [known[k] for k in keys])
         runs: dict[tuple[str, str], _Run] = {}
         contents: list[Content] = []
         new_handles: list[NewHandle] = []
@@ -158,7 +161,8 @@ class PrunerHandler:
                 own[Kind.COMMITTED] = originals.new_handle()
             decided = _decide(
                 boundary, event, listed.get(key, ()), candidate,
-                gate=gates[key.fleet], point=points[_stamped(boundary)].point, above=above, parent_id=parent_id, handles=own, now=now,
+                gate=gates[key.fleet], point=points[_stamped(boundary)].point, above=above, parent_id=parent_id,
+                pinned=pinned.get(key, frozenset()), handles=own, now=now,
             )  # fmt: skip
             run.written.append(decided.written)
             content = Content.of(key.fleet, decided.committed)
@@ -186,6 +190,8 @@ class PrunerHandler:
             metrics.count("winnow_outcomes_total", service="pruner", outcome=event.outcome.value, reason=reason)
             took = (event.committed_at - known[Key(event.fleet, event.boundary_id)].received_at).total_seconds()
             metrics.observe("winnow_boundary_seconds", took, outcome=event.outcome.value)
+            if pinned := sum(d.reason is DecisionReason.RECOVERED for d in event.decisions):
+                metrics.count("winnow_pinned_by_recovery_total", pinned)
             for d in event.decisions:
                 metrics.count("winnow_entries_total", section_class=d.section_class.value, decision=d.decision.value)
 
@@ -207,6 +213,14 @@ def _observed(received: Received[Scores], point: fleets.OperatingPoint | None, a
         body = encode(OBSERVATION, observation)
         event_id = str(observation.event_id)
         yield Outgoing(topic=OBSERVATION, key=observation.key, body=body, event_id=event_id, time=at, context=received.context)
+
+
+async def _pinned(tx: Transaction, decided: Sequence[Boundary]) -> dict[Key, frozenset[int]]:
+    """Entries of boundaries that have the wording of one that was asked back in their run, by number; most runs have none."""
+    pins = await recovery.pins_of(tx, {(b.fleet, b.run) for b in decided})
+    of = {b.key: pins[b.fleet, b.run] for b in decided if (b.fleet, b.run) in pins}
+    worded = await recovery.wordings_of(tx, list(of))
+    return {key: frozenset(n for n, wording in worded.get(key, {}).items() if wording in keys) for key, keys in of.items()}
 
 
 def _stamped(boundary: Boundary) -> int:
@@ -251,6 +265,7 @@ def _decide(  # noqa: PLR0913  everything that a decision rests on, each by its 
     point: fleets.Point,
     above: Mapping[str, RootSource] | None,
     parent_id: UUID | None,
+    pinned: Collection[int],
     handles: Mapping[Kind, str],
     now: datetime,
 ) -> _Decided:
@@ -271,6 +286,7 @@ def _decide(  # noqa: PLR0913  everything that a decision rests on, each by its 
                 score=scores[e.n].score if e.n in scores else None,
                 verdict=scores[e.n].verdict if e.n in scores else Verdict.UNSCORED,
                 stale=e.n in scores and FindingKind.STALE in scores[e.n].flags,
+                recovered=e.n in pinned,
             )
             for e in listed
         ],
@@ -338,5 +354,5 @@ def _entry_decision(entry: Entry, fate: Fate, score: Score | None, root: RootSou
         root_source=root,
         explanation=score.explanation if score else "no usable answer: kept",
         flags=score.flags if score else (),
-        pinned_by=entry.pinned_by,
+        pinned_by=PINNED_BY if fate.reason is DecisionReason.RECOVERED else entry.pinned_by,
     )

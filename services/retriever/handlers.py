@@ -6,7 +6,7 @@ is *stored* -> acknowledge. The first stored answer wins; a redelivery publishes
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
@@ -16,16 +16,17 @@ from services.retriever import rejections
 from services.retriever.planting import Planter
 from services.retriever.rejections import Refused
 from winnow.compaction.analysis import FEATURES_VERSION
-from winnow.compaction.boundary import Examined, examine
+from winnow.compaction.boundary import NOTHING_GIVEN, Examined, examine
 from winnow.compaction.parse import PARSER_VERSION
+from winnow.compaction.recovered import keys_of, relabelled
 from winnow.contracts import limits
 from winnow.contracts.errors import Gone, HashMismatch, NotFound, TooLarge
 from winnow.contracts.events import Canary, Candidate, ClaimCheck, Evidence, Messages, Text, sha256
 from winnow.contracts.topics import CANDIDATE, EVIDENCE, Topic
-from winnow.contracts.vocabulary import Reason
+from winnow.contracts.vocabulary import Reason, Rules
 from winnow.judging.canaries import Ground
 from winnow.messaging.records import Handled, Outgoing, Received
-from winnow.storage import boundaries, fleets, originals, stages
+from winnow.storage import boundaries, fleets, originals, recovery, stages
 from winnow.storage.boundaries import Boundary, NewBoundary, Status
 from winnow.storage.database import Database
 from winnow.storage.keys import Key, Stage
@@ -45,10 +46,12 @@ class _Work:
     """One candidate with its messages at hand."""
 
     received: Received[Candidate]
-    messages: Messages
-    content: bytes  # the stored form of `messages`
+    messages: Messages  # what Winnow gave back among them is known as that
+    content: bytes  # the stored form of the messages, as the host sent them
     messages_sha256: str
     request_sha256: str
+    #: Of texts that Winnow gave back, whether an environment had returned them.
+    given: Mapping[str, bool] = field(default_factory=lambda: NOTHING_GIVEN)
 
     @property
     def key(self) -> Key:
@@ -98,7 +101,7 @@ class RetrieverHandler:
         done = {id(r) for r in refused if r.key in answered and known[r.key].request_sha256 == r.request_sha256}
         again = [outgoing_of(EVIDENCE, answered[r.key], r.received.context) for r in refused if id(r) in done]
         refused = [r for r in refused if id(r) not in done]
-        new = [w for w in works if w.key not in answered and _agrees(w, known.get(w.key))]
+        new = await self._knowing([w for w in works if w.key not in answered and _agrees(w, known.get(w.key))])
         examined = {}
         for work in new:
             try:
@@ -170,6 +173,26 @@ class RetrieverHandler:
                 )
         return works, refused
 
+    async def _knowing(self, works: Sequence[_Work]) -> list[_Work]:
+        """The works with the origins that their messages really have: what was recovered is a source only where an environment said it."""
+        asked: dict[str, set[str]] = {}
+        for work in works:
+            asked.setdefault(work.key.fleet, set()).update(keys_of((*work.messages.history, *work.messages.retained)))
+        given: dict[str, dict[str, bool]] = {}
+        if any(asked.values()):
+            async with self._database.reading() as tx:
+                given = await recovery.given_of_many(tx, asked)
+        found = []
+        for work in works:
+            if work.received.event.rules is Rules.WINNOW:
+                of_fleet = given.get(work.key.fleet, NOTHING_GIVEN)
+                h, r = (relabelled(messages, of_fleet) for messages in (work.messages.history, work.messages.retained))
+                known = work.messages.model_copy(update={"history": h, "retained": r})
+                found.append(replace(work, messages=known, given=of_fleet))
+            else:  # the published system takes every output for a source
+                found.append(work)
+        return found
+
     async def _examine(self, work: _Work) -> Examined:
         """Run the core, off the event loop where it takes long enough to starve heartbeats. Raise `TooLarge` above the limit of entries."""
         event = work.received.event
@@ -185,6 +208,7 @@ class RetrieverHandler:
             rules=event.rules,
             pins=event.pins,
             user_turns_survive=event.user_turns_survive,
+            given=work.given,
         )
         if len(work.content) + len(event.candidate) > INLINE_CHARACTERS:
             found = await asyncio.to_thread(core)

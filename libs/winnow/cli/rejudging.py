@@ -12,6 +12,7 @@ from decimal import Decimal
 from pydantic import ValidationError
 
 from winnow.cli.evaluating import Progress
+from winnow.compaction.recovered import keys_of
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.errors import HashMismatch, TooLarge
 from winnow.contracts.events import Messages
@@ -19,7 +20,7 @@ from winnow.contracts.vocabulary import Outcome
 from winnow.judging.adapters.plan import Stage
 from winnow.judging.offline import request_of
 from winnow.judging.port import Judge, JudgeAnswer, JudgeCall, JudgeRequest
-from winnow.storage import judge_calls, originals, rejudging
+from winnow.storage import judge_calls, originals, recovery, rejudging
 from winnow.storage.boundaries import Boundary
 from winnow.storage.database import Database
 from winnow.storage.keys import ContentKey
@@ -202,6 +203,8 @@ async def _request(database: Database, boundary: Boundary) -> JudgeRequest:
         raise LeftOut("its originals are gone")
     try:
         messages = Messages.model_validate_json(history)
+        async with database.reading() as tx:
+            given = await recovery.given(tx, boundary.fleet, keys_of((*messages.history, *messages.retained)))
         examined, request = request_of(
             candidate.decode(),
             task=task.decode(),
@@ -214,6 +217,7 @@ async def _request(database: Database, boundary: Boundary) -> JudgeRequest:
             user_turns_survive=boundary.user_turns_survive,
             index=boundary.boundary_index,
             compressor=boundary.compressor,
+            given=given,
         )
     except (ValidationError, UnicodeDecodeError, TooLarge):
         raise LeftOut("its originals are not what this version reads") from None

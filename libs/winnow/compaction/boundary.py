@@ -1,16 +1,22 @@
 """One boundary through the core: parse the candidate and the previous summary, find evidence and provenance. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from winnow.compaction.analysis import Analysis, analyse
 from winnow.compaction.parse import parse
 from winnow.compaction.profiles import PROFILES
+from winnow.compaction.recovered import relabelled
 from winnow.compaction.segments import Parsed
 from winnow.contracts import limits
 from winnow.contracts.errors import TooLarge
 from winnow.contracts.events import Message
 from winnow.contracts.vocabulary import Rules
+
+#: Nothing is known of what Winnow gave back: recoveries are known by their tools alone.
+NOTHING_GIVEN: Final[Mapping[str, bool]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +41,13 @@ def examine(  # noqa: PLR0913  the parts of a boundary, each by its name
     rules: Rules = Rules.WINNOW,
     pins: Sequence[str] = (),
     user_turns_survive: bool | None = None,
+    given: Mapping[str, bool] = NOTHING_GIVEN,
     findings: bool = True,
 ) -> Examined:
     """Examine one boundary. M is parsed with the profile that was found for the candidate: one host writes both.
 
-    Without `findings`, what the texts say against the entries is not looked for.
+    `given` says of texts that Winnow gave back whether an environment had returned them (see `compaction.recovered`); no other recovery is
+    a source. Without `findings`, what the texts say against the entries is not looked for.
 
     Raise `TooLarge` where the candidate has more entries than are judged, before any work is done for them.
     """
@@ -49,6 +57,8 @@ def examine(  # noqa: PLR0913  the parts of a boundary, each by its name
         raise TooLarge(msg)
     before = parse(previous, host=host, profile=parsed.profile, rules=rules) if previous else None
     survive = PROFILES[parsed.profile].user_turns_survive if user_turns_survive is None else user_turns_survive
+    if rules is Rules.WINNOW:  # the published system takes every output for a source
+        history, retained = relabelled(history, given), relabelled(retained, given)
     analysis = analyse(
         parsed,
         task=task,

@@ -24,6 +24,8 @@ class Judged:
     root: Root
     #: Listed as open although an output shows it done.
     stale: bool = False
+    #: The agent asked for an entry of this wording back, earlier in the run.
+    recovered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +59,8 @@ def _own(entry: Judged, tau: float, rules: Rules, *, prune_stale: bool) -> tuple
     if entry.score is None or entry.verdict is Verdict.UNSCORED:
         return Decision.KEPT, DecisionReason.UNSCORED
     if rules is Rules.WINNOW:
-        if entry.pinned_by is not None:
-            return Decision.KEPT, DecisionReason.PINNED
+        if entry.pinned_by is not None or entry.recovered:
+            return Decision.KEPT, DecisionReason.RECOVERED if entry.pinned_by is None else DecisionReason.PINNED
         if entry.root.inherited_unsourced:
             return Decision.PRUNED, DecisionReason.INHERITED_UNSOURCED
         if prune_stale and entry.stale:

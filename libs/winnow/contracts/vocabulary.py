@@ -132,6 +132,7 @@ class DecisionReason(StrEnum):
 
     SCORE = "score"  # score >= tau, or below it
     PINNED = "pinned"
+    RECOVERED = "recovered"  # the agent asked it back: pinned for the rest of the run
     SCAFFOLD = "scaffold"  # a child of it is kept
     UNSCORED = "unscored"
     USER_SOURCED = "user_sourced"

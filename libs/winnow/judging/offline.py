@@ -1,13 +1,14 @@
 """A boundary that no service has seen, as a request to a judge: for files, evaluations and history that is judged again. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
 from winnow.compaction.analysis import FEATURES_VERSION
-from winnow.compaction.boundary import Examined, examine
+from winnow.compaction.boundary import NOTHING_GIVEN, Examined, examine
 from winnow.compaction.parse import PARSER_VERSION
+from winnow.compaction.recovered import relabelled
 from winnow.contracts.events import Evidence, Message, Messages, Text, sha256
 from winnow.contracts.vocabulary import Mode, Rules
 from winnow.judging.port import JudgeRequest
@@ -31,8 +32,11 @@ def request_of(  # noqa: PLR0913  the parts of a boundary, each by its name
     user_turns_survive: bool | None = None,
     index: int = 1,
     compressor: str | None = None,
+    given: Mapping[str, bool] = NOTHING_GIVEN,
 ) -> tuple[Examined, JudgeRequest]:
-    """Examine a boundary and ask for its entries. Raise `TooLarge` where it has more entries than are judged."""
+    """Examine a boundary and ask for its entries; `given` as for `examine`. Raise `TooLarge` where it has more entries than are judged."""
+    if rules is Rules.WINNOW:
+        retained = relabelled(retained, given)
     found = examine(
         candidate,
         task=task,
@@ -44,6 +48,7 @@ def request_of(  # noqa: PLR0913  the parts of a boundary, each by its name
         rules=rules,
         pins=pins,
         user_turns_survive=user_turns_survive,
+        given=given,
     )
     evidence = Evidence(
         fleet=_NOBODY,

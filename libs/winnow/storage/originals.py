@@ -89,6 +89,20 @@ class Resolved:
     data: bytes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What was given back of an original."""
+
+    #: Bytes.
+    size: int
+    #: Part of it (`contracts.places`); None: all.
+    part: str | None = None
+    #: By which the text is known when it comes back in a history (`compaction.recovered.given_key`); None: no text.
+    key: str | None = None
+    #: An environment had returned the text; None where there is no key.
+    source: bool | None = None
+
+
 def new_handle() -> str:
     """A random handle of 192 bits, 32 url-safe characters."""
     return secrets.token_urlsafe(HANDLE_BYTES)
@@ -251,16 +265,35 @@ async def resolve(tx: AsyncConnection, fleet: str, handle: str, *, now: datetime
     return Resolved(handle=handle, fleet=fleet, sha256=found.sha256, kind=found.kind, boundary_id=found.boundary_id, data=data)
 
 
-async def record_recovery(tx: AsyncConnection, resolved: Resolved, *, via: str, now: datetime, run: str | None = None) -> None:
-    """Note that an original was given back. `via` is gateway or cli; what runtimes report comes through `runtime_events`."""
+async def record_recovery(
+    tx: AsyncConnection,
+    resolved: Resolved,
+    *,
+    via: str,
+    now: datetime,
+    run: str | None = None,
+    event_id: UUID | None = None,
+    given: Given | None = None,
+) -> None:
+    """Note that an original, or the part of it that `given` says, was given back. `via` is gateway or cli.
+
+    With `event_id` an agent asked for it, and the same event is noted once; what runtimes report comes through `runtime_events`.
+    """
+    what = given or Given(size=len(resolved.data))
     await raw.execute(
         tx,
-        "INSERT INTO recoveries (fleet, handle, kind, boundary_id, run, via, at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        "INSERT INTO recoveries (fleet, handle, kind, boundary_id, run, via, event_id, at, part, bytes, given_key, source)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (fleet, event_id) DO NOTHING",
         resolved.fleet,
         resolved.handle,
         resolved.kind,
         resolved.boundary_id,
         storable_or_none(run),
         via,
+        event_id,
         now,
+        what.part,
+        what.size,
+        what.key,
+        what.source,
     )

@@ -48,6 +48,14 @@ CounterName = Literal[
     "winnow_judge_cost_usd_total",
     # Counter: what runtimes reported.
     "winnow_runtime_events_total",
+    # Counter: places that were asked back or looked at, by result. Only `given` gave bytes.
+    "winnow_recoveries_total",
+    # Counter, bytes: what was given back.
+    "winnow_recovered_bytes_total",
+    # Counter: searches of originals and lists of pruned entries by result.
+    "winnow_recovery_searches_total",
+    # Counter: entries that were kept because an agent had asked for them back.
+    "winnow_pinned_by_recovery_total",
     # Counter: alerts by kind.
     "winnow_alerts_total",
     # Counter: units of streams by what the monitor did with them.
@@ -112,6 +120,8 @@ HistogramName = Literal[
     "winnow_fold_seconds",
     # Histogram, seconds: HTTP requests by route template.
     "winnow_http_request_seconds",
+    # Histogram, seconds: one search of originals.
+    "winnow_recovery_search_seconds",
 ]
 MetricName = CounterName | GaugeName | HistogramName
 Kind = Literal["counter", "gauge", "histogram"]
@@ -199,6 +209,20 @@ _ALL = (
     _counter("winnow_judge_tokens_total", "Tokens of a remote judge by direction: input, output.", "judge", "direction"),
     _counter("winnow_judge_cost_usd_total", "Cost of a remote judge in US dollars.", "judge"),
     _counter("winnow_runtime_events_total", "What agent runtimes reported, by kind.", "kind"),
+    _counter(
+        "winnow_recoveries_total",
+        "Originals and parts of them that were asked for, by way (agent: asked back over HTTP, SDK or MCP; look: read; runtime: reported) "
+        "and result: given, not_found, gone, failed.",
+        "via", "result",
+        remedy="`not_found` grows: agents invent handles, or use another fleet's key. `gone`: retention or erasure is ahead of their runs.",
+    ),
+    _counter("winnow_recovered_bytes_total", "Bytes of originals that were given back, by way: agent, look.", "via"),
+    _counter(
+        "winnow_recovery_searches_total", "Searches and lists by tool (search_history, pruned_entries) and result: found, nothing, busy.",
+        "tool", "result",
+        remedy="`busy` grows: more searches at once than WINNOW_GATEWAY_MAX_SEARCHES; agents were told to come back.",
+    ),
+    _counter("winnow_pinned_by_recovery_total", "Entries that were kept because an agent had asked for them back."),
     _counter("winnow_alerts_total", "Alerts by kind.", "kind"),
     _counter(
         "winnow_units_total", "Units of streams by fate: folded, missing, late, refused; duplicate: observations that said nothing new.",
@@ -261,6 +285,7 @@ _ALL = (
     _histogram("winnow_judge_seconds", "Seconds of one judge answer.", "judge"),
     _histogram("winnow_fold_seconds", "Seconds of one transaction of the monitor that folds."),
     _histogram("winnow_http_request_seconds", "Seconds of an HTTP request by route template.", "route"),
+    _histogram("winnow_recovery_search_seconds", "Seconds of one search of originals."),
 )  # fmt: skip
 
 METRICS: Mapping[MetricName, Metric] = {metric.name: metric for metric in _ALL}

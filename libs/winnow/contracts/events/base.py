@@ -40,6 +40,8 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterVali
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 #: A random, fleet-bound name of a stored original.
 Handle = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{22,64}$")]
+#: Part of an original: `e` and the number of an entry, or `m` and the number of a message (see `contracts.places`).
+PartName = Annotated[str, StringConstraints(pattern=r"^[em][0-9]{1,9}$")]
 
 
 def sha256(content: str | bytes) -> str:

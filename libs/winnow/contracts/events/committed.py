@@ -35,7 +35,7 @@ class EntryDecision(Model):
     root_source: RootSource = Field(description="Where its support entered the run, followed through previous summaries.")
     explanation: str = Field(description="One line that a person can check.")
     flags: tuple[FindingKind, ...] = Field(default=(), description="Kinds of what speaks against the entry; the verdict names one at most.")
-    pinned_by: str | None = Field(default=None, description="`profile` or `host` where the entry must not be pruned.")
+    pinned_by: str | None = Field(default=None, description="`profile`, `host` or `recovery` where the entry must not be pruned.")
 
 
 class Committed(BoundaryRef):

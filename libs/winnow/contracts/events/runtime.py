@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import Field, model_validator
 
-from winnow.contracts.events.base import Event, Handle, Moment, Name
+from winnow.contracts.events.base import Event, Handle, Moment, Name, PartName
 from winnow.contracts.vocabulary import Adopted, RuntimeEventKind
 
 
@@ -19,6 +19,9 @@ class RuntimeEvent(Event):
     boundary_id: UUID | None = Field(default=None, description="Required for adopted and bypassed.")
     adopted: Adopted | None = Field(default=None, description="For adopted: which text the agent goes on with.")
     handle: Handle | None = Field(default=None, description="For recovered: what was asked back.")
+    part: PartName | None = Field(
+        default=None, description="For recovered: `e` and the number of an entry of a candidate, or `m` and that of a message; null: all."
+    )
     because: str | None = Field(default=None, max_length=500, description="For bypassed, and for adopted candidates: why.")
     recovery_tool: bool | None = Field(
         default=None, description="Whether the run's agent can ask back what was pruned; where nobody says, recovery is not observable."
