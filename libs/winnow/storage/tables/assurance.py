@@ -43,7 +43,8 @@ observation_keys = Table(
     Column("observed_at", INSTANT),
     Column("early_grade", JSONB),
     PrimaryKeyConstraint("fleet", "stream", "unit", name="observation_keys_pkey"),
-    UniqueConstraint("fleet", "stream", "seq", name="observation_keys_seq"),
+    # Not in the order of the primary key: see migration 0010.
+    UniqueConstraint("seq", "fleet", "stream", name="observation_keys_seq"),
 )
 observations = Table(
     "observations",

@@ -1,0 +1,3 @@
+ALTER TABLE observation_keys
+    DROP CONSTRAINT observation_keys_seq,
+    ADD CONSTRAINT observation_keys_seq UNIQUE (fleet, stream, seq);
