@@ -14,6 +14,7 @@ def make_api(parts: Parts | None = None) -> FastAPI:
     app = FastAPI(title="Winnow", docs_url=None, redoc_url=None, openapi_url="/openapi.json", redirect_slashes=False)
     app.state.parts = parts
     app.state.keys = parts.keys if parts is not None else None
+    app.state.quotas = parts.quotas if parts is not None else None
     problems.install(app)
     for module in (routes_boundaries, routes_originals, routes_reports, routes_status):
         app.include_router(module.router)

@@ -11,6 +11,7 @@ from services.gateway.bodies import BodyReader
 from services.gateway.handlers import Gateway
 from services.gateway.keys import Keys
 from services.gateway.parts import Parts
+from services.gateway.quotas import Quotas
 from services.gateway.relay import Relay
 from services.gateway.server import WebServer
 from services.gateway.settings import GatewaySettings
@@ -48,6 +49,11 @@ class GatewayService:
             settings=settings,
             gateway=Gateway(self._database, self._watch, now=utc_now, upload_ttl=timedelta(hours=settings.gateway_upload_ttl_h)),
             keys=Keys(self._database, cache_s=settings.gateway_key_cache_s, now=utc_now),
+            quotas=Quotas(
+                rate_per_s=settings.gateway_rate_per_s,
+                burst=settings.gateway_rate_burst,
+                failures_per_minute=settings.gateway_auth_failures_per_minute,
+            ),
             bodies=BodyReader(budget_bytes=settings.gateway_body_budget_mib * limits.MIB, timeout_s=settings.gateway_body_timeout_s),
             watch=self._watch,
             telemetry=telemetry,

@@ -14,6 +14,7 @@ from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from services.gateway.problems import ProblemError
+from services.gateway.quotas import Quotas
 from winnow.client.api import ProblemReason
 from winnow.contracts.access import Right, Role
 from winnow.contracts.events import sha256
@@ -45,14 +46,24 @@ class Keys:
         # By hash: secrets do not stay in memory, and comparing hashes tells nothing of a secret by its timing.
         self._known: OrderedDict[str, tuple[float, ApiKey | None]] = OrderedDict()
 
+    def knew(self, secret: str) -> bool:
+        """Whether `secret` was a key that worked when it was looked up last."""
+        found = self._known.get(sha256(secret.encode("utf-8", "surrogatepass")))
+        return found is not None and found[1] is not None
+
     async def verify(self, secret: str) -> ApiKey | None:
         """The key that `secret` is, or None."""
-        digest = sha256(secret.encode("utf-8", "surrogatepass"))
+        if not api_keys.well_formed(secret):
+            return None
+        return await self.by_hash(sha256(secret.encode("utf-8", "surrogatepass")))
+
+    async def by_hash(self, digest: str) -> ApiKey | None:
+        """The key whose secret has the SHA-256 `digest`, or None."""
         found = self._known.get(digest)
         if found is not None and found[0] > self._clock():
             return found[1] if found[1] is None or found[1].alive(self._now()) else None
         async with self._database.fleet_transaction("") as tx:
-            key = await api_keys.verify(tx, secret, now=self._now())
+            key = await api_keys.verify_hash(tx, digest, now=self._now())
         self._known[digest] = (self._clock() + (self._cache_s if key is not None else min(REFUSED_S, self._cache_s)), key)
         self._known.move_to_end(digest)
         while len(self._known) > REMEMBERED:
@@ -77,6 +88,20 @@ def allow(key: ApiKey, right: Right) -> ApiKey:
     return key
 
 
+async def admit(keys: Keys, quotas: Quotas, secret: str | None, address: str) -> ApiKey:
+    """The key that `secret` is. Raise `ProblemError` where it is none, or where its sender has failed too often of late.
+
+    An address that fails too often still gets through with keys that worked before: those of others may come from there as well.
+    """
+    if secret is None or not keys.knew(secret):
+        quotas.refuse(address)
+    key = await keys.verify(secret) if secret is not None else None
+    if key is None:
+        quotas.failed(address)
+        raise ProblemError(ProblemReason.UNAUTHORISED, "send `Authorization: Bearer wnw_...` with a key that is not revoked or expired")
+    return key
+
+
 async def authenticate(
     request: Request,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
@@ -86,13 +111,19 @@ async def authenticate(
     ] = None,
 ) -> ApiKey:
     """The API key of a request, as it stands for the fleet that is meant. Raise `ProblemError` where there is none that works."""
-    keys: Keys = request.app.state.keys
-    key = await keys.verify(credentials.credentials) if credentials is not None else None
-    if key is None:
-        raise ProblemError(ProblemReason.UNAUTHORISED, "send `Authorization: Bearer wnw_...` with a key that is not revoked or expired")
-    key = of_fleet(key, fleet)
+    quotas: Quotas = request.app.state.quotas
+    secret = credentials.credentials if credentials is not None else None
+    key = of_fleet(await admit(request.app.state.keys, quotas, secret, address_of(request)), fleet)
     request.scope["winnow.fleet"] = key.fleet
+    left = quotas.spend(str(key.key_id))
+    if left is not None:
+        request.scope["winnow.headers"] = left.headers
     return key
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from, as far as the web server knows."""
+    return request.client.host if request.client is not None else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ _COMMON = {
     "401": (_R.UNAUTHORISED,),
     "403": (_R.FORBIDDEN, _R.OTHER_FLEET),
     "422": (_R.INVALID,),
+    "429": (_R.RATE_LIMITED,),
     "500": (_R.INTERNAL,),
     "503": (_R.UNAVAILABLE, _R.OVERLOADED),
 }
@@ -66,7 +67,7 @@ _PROBLEMS: dict[tuple[str, str], dict[str, tuple[ProblemReason, ...]]] = {
         **_UPLOAD,
         "409": (_R.ID_CONFLICT,),
         "422": (_R.INVALID, _R.HASH_MISMATCH, _R.CLAIM_LOST, _R.TOO_LARGE),
-        "429": (_R.OVERLOADED,),
+        "429": (_R.RATE_LIMITED, _R.OVERLOADED),
     },
     ("/v1/boundaries", "get"): {"422": (_R.INVALID, _R.BAD_CURSOR)},
     ("/v1/runs", "get"): {"422": (_R.INVALID, _R.BAD_CURSOR)},
@@ -76,6 +77,17 @@ _PROBLEMS: dict[tuple[str, str], dict[str, tuple[ProblemReason, ...]]] = {
     ("/v1/originals", "post"): _UPLOAD,
     ("/v1/runtime-events", "post"): _UPLOAD,
     ("/v1/observations", "post"): _UPLOAD,
+}
+#: What is left of the key's quota; absent where there is no limit.
+_QUOTA = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+_HEADERS: dict[str, Any] = {
+    name: {"description": text, "schema": {"type": "integer", "minimum": 0}}
+    for name, text in {
+        "Retry-After": "Seconds to wait before the next try.",
+        "RateLimit-Limit": "Requests that the key may send at once after a quiet time, to this process.",
+        "RateLimit-Remaining": "Requests that it may send at once now.",
+        "RateLimit-Reset": "Seconds until all of them are there again.",
+    }.items()
 }
 
 
@@ -115,6 +127,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
     for path, operations in made["paths"].items():
         for method, operation in operations.items():
             _complete(path, method, operation)
+    made["components"]["headers"] = _HEADERS
     for route in app.routes:
         if isinstance(route, APIRoute) and (right := _right(route)) is not None:
             roles = [role.value for role in Role if role.may(right)]
@@ -147,8 +160,15 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
             "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
         if status in {"429", "503"}:
-            header = {"description": "Seconds to wait before the next try.", "schema": {"type": "integer"}}
-            operation["responses"][status]["headers"] = {"Retry-After": header}
+            operation["responses"][status]["headers"] = _refer("Retry-After")
+    for status, response in operation["responses"].items():
+        if status not in {"401", "500"}:  # of a key that is known, and of an answer that was made on purpose
+            response["headers"] = response.get("headers", {}) | _refer(*_QUOTA)
+
+
+def _refer(*names: str) -> dict[str, Any]:
+    """References to header fields."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def _body(name: str, text: str) -> dict[str, Any]:

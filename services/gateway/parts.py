@@ -15,6 +15,7 @@ from services.gateway.bodies import BodyReader
 from services.gateway.handlers import Gateway
 from services.gateway.keys import Keys
 from services.gateway.problems import overloaded
+from services.gateway.quotas import Quotas
 from services.gateway.settings import GatewaySettings
 from services.gateway.watch import CommitWatch
 from winnow.messaging.health import Check
@@ -31,6 +32,7 @@ class Parts:
     settings: GatewaySettings
     gateway: Gateway
     keys: Keys
+    quotas: Quotas
     bodies: BodyReader
     watch: CommitWatch
     telemetry: Telemetry

@@ -27,6 +27,7 @@ KINDS: Mapping[ProblemReason, tuple[int, str]] = {
     ProblemReason.METHOD_NOT_ALLOWED: (405, "The method is not allowed here"),
     ProblemReason.UNSUPPORTED_ENCODING: (415, "The content encoding is not taken"),
     ProblemReason.BODY_TIMEOUT: (408, "The body did not arrive in time"),
+    ProblemReason.RATE_LIMITED: (429, "The quota is used up"),
     ProblemReason.OVERLOADED: (429, "There is too much to do"),
     ProblemReason.UNAVAILABLE: (503, "The service is not available now"),
     ProblemReason.INTERNAL: (500, "The gateway failed"),

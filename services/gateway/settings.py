@@ -30,6 +30,13 @@ class GatewaySettings(BaseSettings):
     gateway_key_cache_s: float = Field(
         default=10.0, ge=0, le=300, description="Seconds that a verified API key is remembered: a revoked key works that much longer."
     )
+    gateway_rate_per_s: float = Field(
+        default=1_000.0, ge=0, description="Requests a second of one API key, in the long run, of this process; beyond it 429. 0: no limit."
+    )
+    gateway_rate_burst: int = Field(default=2_000, ge=1, description="Requests that an API key may send at once after a quiet time.")
+    gateway_auth_failures_per_minute: int = Field(
+        default=120, ge=0, description="Requests a minute without a key that works, of one address; beyond it 429. 0: no limit."
+    )
     gateway_upload_ttl_h: int = Field(
         default=168,
         ge=1,

@@ -44,7 +44,8 @@ class Shell:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 there = {name.lower() for name, _ in message.get("headers", ())}
-                more = [(b"x-request-id", request_id.encode()), *_HEADERS]
+                said = ((name.encode(), value.encode()) for name, value in scope.get("winnow.headers", {}).items())
+                more = [(b"x-request-id", request_id.encode()), *_HEADERS, *said]
                 message["headers"] = [*message.get("headers", ()), *(h for h in more if h[0] not in there)]
             await send(message)
 

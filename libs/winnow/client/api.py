@@ -136,6 +136,7 @@ class ProblemReason(StrEnum):
     BODY_TIMEOUT = "body_timeout"  # the body did not arrive in time
     # ours, and passing
     OVERLOADED = "overloaded"
+    RATE_LIMITED = "rate_limited"  # the key, or who sends without one, has asked too much
     UNAVAILABLE = "unavailable"  # the database is away, or the gateway stops
     # ours
     INTERNAL = "internal"

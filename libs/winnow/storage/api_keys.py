@@ -121,14 +121,24 @@ async def create(
     return secret, key
 
 
+def well_formed(secret: str) -> bool:
+    """Whether `secret` looks like one of ours; what does not need not be looked up."""
+    return _SECRET.fullmatch(secret) is not None
+
+
 async def verify(tx: AsyncConnection, secret: str, *, now: datetime) -> ApiKey | None:
     """The key that `secret` is, or None (unknown, malformed, revoked or expired). `last_used_at` moves at most once a minute.
 
     Looked up by hash, so the time it takes tells nothing of any stored secret. Works in the gateway's role before a fleet is known.
     """
-    if not _SECRET.fullmatch(secret):
+    if not well_formed(secret):
         return None
-    row = await raw.fetch_one(tx, "SELECT * FROM winnow_verify_key($1, $2)", sha256(secret), now)
+    return await verify_hash(tx, sha256(secret), now=now)
+
+
+async def verify_hash(tx: AsyncConnection, secret_sha256: str, *, now: datetime) -> ApiKey | None:
+    """The key whose secret has this SHA-256, or None, as `verify`."""
+    row = await raw.fetch_one(tx, "SELECT * FROM winnow_verify_key($1, $2)", secret_sha256, now)
     return None if row is None else _key(row)
 
 
