@@ -9,6 +9,7 @@ import typer
 from winnow.cli import (
     alerts,
     asyncapi,
+    backup,
     calibrate,
     canaries,
     certificates,
@@ -56,7 +57,7 @@ At every compaction boundary it checks each entry of the summary for a source, r
 Offline:  hosts, parse, judge, judge-train, canaries, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
 A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs, proxy.
 For operators:  doctor, lag, report, rejudge, certificates, fleet, release, streams, alerts, keys, readers,
-dead-letters, erase, retention, db, topics.
+dead-letters, erase, backup, restore, retention, db, topics.
 
 Every setting is an environment variable WINNOW_...; while `winnow up` runs, the other commands find it by themselves.
 
@@ -106,6 +107,8 @@ def build() -> typer.Typer:
     app.command("rejudge")(rejudge.rejudge)
     app.command("doctor")(doctor.doctor)
     app.command("lag")(lag.lag)
+    app.command("backup")(backup.backup)
+    app.command("restore")(backup.restore)
     app.command("retention")(retention.retention)
     app.add_typer(database.group(), name="db")
     app.add_typer(topics.group(), name="topics")

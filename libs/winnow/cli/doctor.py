@@ -6,10 +6,11 @@ import os
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from winnow.cli.checkup.findings import Finding, Level, error, exit_code, guarded, note, worst
 from winnow.cli.connection import NotConnected, checked_url, kafka_environment, running
-from winnow.cli.terminal import Terminal, cell, table
+from winnow.cli.terminal import Terminal
 
 #: How a level looks on a terminal.
 STYLES = {Level.OK: "green", Level.NOTE: "dim", Level.WARNING: "yellow", Level.ERROR: "bold red"}
@@ -127,12 +128,11 @@ def _judge_names() -> tuple[str, ...]:
 def _show(terminal: Terminal, findings: list[Finding], *, everything: bool) -> None:
     """The findings for a person, the worst first."""
     shown = [finding for finding in findings if everything or finding.level > Level.NOTE]
-    rows = table("", "what", "found", "what to do")
     for finding in sorted(shown, key=lambda one: -one.level):
         style = STYLES[finding.level]
-        rows.add_row(cell(finding.level.word, style), cell(finding.check), cell(finding.found), cell(finding.advice, "dim"))
-    if shown:
-        terminal.show(rows)
+        terminal.show(Text.assemble((f"{finding.level.word:<8}", style), (finding.check, "bold"), f": {finding.found}"))
+        if finding.advice:
+            terminal.show(Text(f"{'':<8}{finding.advice}", style="dim"))
     counts = {level: sum(finding.level is level for finding in findings) for level in Level}
     well = f"{counts[Level.OK]} looks well"
     bad = f"{counts[Level.ERROR]} errors, {counts[Level.WARNING]} warnings, {counts[Level.NOTE]} notes"
