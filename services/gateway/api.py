@@ -5,7 +5,7 @@ import sys
 
 from fastapi import FastAPI
 
-from services.gateway import openapi, problems, routes_boundaries, routes_originals, routes_reports, routes_status
+from services.gateway import openapi, problems, routes_boundaries, routes_originals, routes_recovery, routes_reports, routes_status
 from services.gateway.parts import Parts
 
 
@@ -16,7 +16,7 @@ def make_api(parts: Parts | None = None) -> FastAPI:
     app.state.keys = parts.keys if parts is not None else None
     app.state.quotas = parts.quotas if parts is not None else None
     problems.install(app)
-    for module in (routes_boundaries, routes_originals, routes_reports, routes_status):
+    for module in (routes_boundaries, routes_originals, routes_recovery, routes_reports, routes_status):
         app.include_router(module.router)
     openapi.describe(app)
     return app

@@ -10,32 +10,37 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from services.gateway.problems import ProblemError
+from services.gateway.problems import ProblemError, overloaded
 from services.gateway.watch import CommitWatch
-from winnow.client.api import BoundaryView, ProblemReason, Status
+from winnow.client.api import BoundaryView, ProblemReason, RecoveryRequest, Status
 from winnow.contracts import ids
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.envelope import decode, decode_claim, encode
 from winnow.contracts.errors import Conflict, Gone, NotFound, TooLarge
 from winnow.contracts.events import Candidate, ClaimCheck, Committed, Event, Observation, RuntimeEvent
+from winnow.contracts.places import Place
 from winnow.contracts.topics import CANDIDATE, OBSERVATION, RUNTIME, Topic
-from winnow.contracts.vocabulary import Mode
-from winnow.storage import boundaries, entries, originals, outbox, runs, stages
+from winnow.contracts.vocabulary import Mode, RuntimeEventKind
+from winnow.storage import boundaries, entries, originals, outbox, recovery, runs, search, stages
 from winnow.storage.boundaries import Boundary, NewBoundary
 from winnow.storage.database import Database, transient
 from winnow.storage.entries import EntryHistory
 from winnow.storage.keys import ContentKey, Key, Stage
-from winnow.storage.originals import Content, Described, Kind, NewHandle, Resolved
+from winnow.storage.originals import Content, Described, Kind, NewHandle
 from winnow.storage.outbox import NewMessage
+from winnow.storage.recovery import Found
+from winnow.storage.search import HitPage, PrunedPage
 
 T = TypeVar("T")
 
 #: Attempts of a transaction that meets a passing error: a restarted server breaks each pooled connection once.
 ATTEMPTS = 4
+#: Searches of originals at once: each works up to a second and holds up to 64 MiB.
+MOST_SEARCHES = 4
 #: Seconds before the second attempt; doubled for each further one.
 FIRST_PAUSE_S = 0.05
 
@@ -57,6 +62,7 @@ class Gateway:
         self._watch = watch
         self._now = now
         self._upload_ttl = upload_ttl
+        self._searches = asyncio.Semaphore(MOST_SEARCHES)
 
     async def submit(self, candidate: Candidate, traceparent: str | None) -> Boundary:
         """Store a boundary with its originals and its record for the bus, once. Raise `Conflict`, `ProblemError`."""
@@ -153,20 +159,65 @@ class Gateway:
             raise NotFound(f"there is no boundary {key.boundary_id} in this fleet")
         return boundary
 
-    async def described(self, fleet: str, handle: str) -> Described:
+    async def described(self, fleet: str, place: Place) -> Described:
         """What an original is, without its bytes. Raise `NotFound`, `Gone`."""
-        return await self._transact(fleet, lambda tx: originals.describe(tx, fleet, handle, now=self._now()))
+        return await self._transact(fleet, lambda tx: originals.describe(tx, fleet, place.handle, now=self._now()))
 
-    async def original(self, fleet: str, handle: str) -> Resolved:
-        """The exact bytes of an original; that they were given back is noted. Raise `NotFound`, `Gone`."""
+    async def look(self, fleet: str, place: Place) -> Found:
+        """The exact bytes of a place; that they were looked at is noted. Raise `NotFound`, `Gone`."""
 
-        async def read(tx: AsyncConnection) -> Resolved:
+        async def read(tx: AsyncConnection) -> Found:
             now = self._now()
-            resolved = await originals.resolve(tx, fleet, handle, now=now)
-            await originals.record_recovery(tx, resolved, via="gateway", now=now)
-            return resolved
+            found = await recovery.find(tx, fleet, place, now=now)
+            await originals.record_recovery(tx, found.original, via="gateway", now=now, given=found.given())
+            return found
 
         return await self._transact(fleet, read)
+
+    async def recover(self, fleet: str, asked: RecoveryRequest, traceparent: str | None) -> Found:
+        """The exact bytes of a place for the agent that asks: noted, told as `recovered`, and an entry is pinned for its run.
+
+        All of it is committed before the bytes are given, so what comes back in a history is known then. The same `event_id` is one
+        recovery. Raise `NotFound`, `Gone`, `ProblemError`.
+        """
+        place = Place.parse(asked.handle)
+        event_id = asked.event_id or uuid4()
+
+        async def read(tx: AsyncConnection) -> Found:
+            now = self._now()
+            found = (await recovery.find(tx, fleet, place, now=now)).cut(asked.start, asked.end)
+            run = asked.run or found.run
+            if run is None:
+                raise ProblemError(ProblemReason.INVALID, "run: say which run asks; no boundary has claimed this upload")
+            await recovery.asked_back(tx, found, run=run, event_id=event_id, now=now)
+            event = RuntimeEvent(
+                fleet=fleet,
+                event_id=event_id,
+                run=run,
+                kind=RuntimeEventKind.RECOVERED,
+                at=now,
+                boundary_id=found.original.boundary_id,
+                handle=place.handle,
+                part=place.suffix,
+                recovery_tool=True,
+            )
+            await outbox.add(tx, [_message(RUNTIME, event, run, event_id, traceparent)])
+            return found
+
+        return await self._transact(fleet, read)
+
+    async def search(self, fleet: str, query: str, *, run: str | None, cursor: str | None, limit: int) -> HitPage:
+        """One page of places that hold words of `query`. Raise `NotFound`, `BadCursor`, and `ProblemError` where too many search."""
+        if self._searches.locked():
+            raise overloaded("too many searches at once", 1, status=503)
+        async with self._searches:
+            return await self._transact(
+                fleet, lambda tx: search.search(tx, fleet, query, run=run, cursor=cursor, limit=limit, now=self._now())
+            )
+
+    async def pruned(self, fleet: str, run: str, cursor: str | None, limit: int) -> PrunedPage:
+        """One page of what was pruned of a run. Raise `NotFound`, `BadCursor`."""
+        return await self._transact(fleet, lambda tx: search.pruned(tx, fleet, run, cursor=cursor, limit=limit, now=self._now()))
 
     async def store(self, fleet: str, data: bytes) -> ClaimCheck:
         """Keep bytes and give a claim check for them. Raise `TooLarge`."""

@@ -20,6 +20,7 @@ none. Submit a boundary, wait for its result, read its history, recover the orig
 _TAGS = {
     "boundaries": "Compaction boundaries and what became of their entries.",
     "originals": "Exact bytes: what was pruned or replaced is recovered here; large messages are uploaded here.",
+    "recovery": "What an agent asks back: exact bytes by handle, search of the history, what was pruned of a run.",
     "reports": "What runtimes and graders tell.",
     "status": "Health and metrics; no key needed.",
 }

@@ -1,7 +1,8 @@
 """Originals: exact bytes by handle, and uploads for claim checks."""
 
 import asyncio
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
@@ -14,7 +15,11 @@ from services.gateway.problems import ProblemError
 from winnow.client.api import ProblemReason
 from winnow.contracts import limits
 from winnow.contracts.envelope import explain
-from winnow.contracts.events import ClaimCheck, Messages
+from winnow.contracts.errors import Gone, NotFound
+from winnow.contracts.events import ClaimCheck, Messages, sha256
+from winnow.contracts.places import Place
+from winnow.storage.recovery import Found
+from winnow.telemetry.metrics import Metrics
 
 router = APIRouter(tags=["originals"])
 
@@ -36,30 +41,68 @@ PIECE_BYTES = 256 * limits.KIB
     },
 )
 async def recover(
-    request: Request, key: Reader, handle: Annotated[str, Path(max_length=200, description="A handle of this fleet.")]
+    request: Request,
+    key: Reader,
+    handle: Annotated[str, Path(max_length=200, description="A handle of this fleet, or a part: `<handle>.e5` or `<handle>.m12`.")],
 ) -> Response:
-    """The exact bytes that a handle stands for. `ETag` is their SHA-256. 410 where they have expired or were erased."""
+    """The exact bytes that a handle, or a part of what it stands for, gives back. `ETag` is their SHA-256. 410 where they are gone.
+
+    `<handle>.e5` is entry 5 of a candidate, `<handle>.m12` the text of message 12 of a history. For people and programs that look; an
+    agent that asks for what was pruned uses `POST /v1/recoveries`.
+    """
     parts = parts_of(request)
-    described = await parts.gateway.described(key.fleet, handle)
-    with ExitStack() as holding:
+    with counted(parts.telemetry.metrics, "look") as given, ExitStack() as holding:
+        place = Place.parse(handle)
+        described = await parts.gateway.described(key.fleet, place)
         holding.enter_context(parts.bodies.hold(described.size))
-        found = await parts.gateway.original(key.fleet, handle)
-        etag = f'"{found.sha256}"'
-        headers = {"etag": etag, "content-disposition": "attachment", "winnow-kind": found.kind.value}
-        if etag in {tag.strip() for tag in request.headers.get("if-none-match", "").split(",")}:
+        found = await parts.gateway.look(key.fleet, place)
+        headers = headers_of(found)
+        if headers["etag"] in {tag.strip() for tag in request.headers.get("if-none-match", "").split(",")}:
             return Response(None, 304, headers)
-        most_s = SEND_S + len(found.data) / SEND_BYTES_A_SECOND
-        return HeldResponse(found.data, headers, until=holding.pop_all(), most_s=most_s)
+        given(len(found.data))
+        return HeldResponse(found.data, headers, until=holding.pop_all())
+
+
+@contextmanager
+def counted(metrics: Metrics, via: str) -> Iterator[Callable[[int], None]]:
+    """Count what becomes of a request for bytes; the caller says how many it gives. A miss is never counted as anything else."""
+    result = "failed"
+    try:
+        yield lambda size: metrics.count("winnow_recovered_bytes_total", size, via=via)
+        result = "given"
+    except NotFound:
+        result = "not_found"
+        raise
+    except Gone:
+        result = "gone"
+        raise
+    finally:
+        metrics.count("winnow_recoveries_total", via=via, result=result)
+
+
+def headers_of(found: Found) -> dict[str, str]:
+    """What is said of the bytes of a place beside them."""
+    headers = {
+        "etag": f'"{sha256(found.data)}"',
+        "content-disposition": "attachment",
+        "winnow-kind": found.original.kind.value,
+        "winnow-source": "true" if found.source else "false",
+    }
+    if found.original.boundary_id is not None:
+        headers["winnow-boundary-id"] = str(found.original.boundary_id)
+    if len(found.data) < found.size:
+        headers["content-range"] = f"bytes {found.start}-{found.end - 1}/{found.size}" if found.data else f"bytes */{found.size}"
+    return headers
 
 
 class HeldResponse(Response):
     """Bytes that count towards the memory for bodies until the client has them, or was too slow."""
 
-    def __init__(self, data: bytes, headers: dict[str, str], *, until: ExitStack, most_s: float) -> None:
-        """`until` is closed when they are sent, at the latest after `most_s` seconds: then the connection ends."""
-        super().__init__(data, 200, headers, media_type="application/octet-stream")
+    def __init__(self, data: bytes, headers: dict[str, str], *, until: ExitStack) -> None:
+        """`until` is closed when they are sent, at the latest after their time: then the connection ends."""
+        super().__init__(data, 206 if "content-range" in headers else 200, headers, media_type="application/octet-stream")
         self._until = until
-        self._most_s = most_s
+        self._most_s = SEND_S + len(data) / SEND_BYTES_A_SECOND
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  the interface of an application
         """Send, piece by piece: the server takes the next one when the client has taken the last. Then let go."""

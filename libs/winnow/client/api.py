@@ -6,8 +6,10 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field
 
+from winnow.contracts import limits
 from winnow.contracts.events import ClaimCheck, Committed, Model
-from winnow.contracts.vocabulary import Mode, Outcome, Reason
+from winnow.contracts.events.base import Name
+from winnow.contracts.vocabulary import MessageKind, Mode, Origin, Outcome, Reason
 
 #: Media type of RFC 9457.
 PROBLEM_TYPE = "application/problem+json"
@@ -109,6 +111,72 @@ class EntryList(Model):
     items: tuple[EntryView, ...] = Field(default=(), description="Its entries.")
 
 
+class RecoveryRequest(Model):
+    """An agent asks for the exact bytes of an original, or of a part of one."""
+
+    handle: str = Field(
+        max_length=200, description="A handle of the fleet; `<handle>.e5`: entry 5 of a candidate; `<handle>.m12`: message 12 of a history."
+    )
+    run: Name | None = Field(default=None, description="The run that asks; left out: the one that the original belongs to.")
+    event_id: UUID | None = Field(default=None, description="A repetition with the same id is one recovery; left out: a new one.")
+    start: int = Field(default=0, ge=0, le=limits.ORIGINAL_BYTES, description="First byte that is asked for.")
+    end: int | None = Field(
+        default=None,
+        ge=0,
+        le=limits.ORIGINAL_BYTES,
+        description="Behind the last byte that is asked for; moved back where it would split a character of UTF-8. Left out: to the end.",
+    )
+
+
+class SearchHit(Model):
+    """A place in the history that holds words of a query."""
+
+    handle: str = Field(description="Asks for all of it: `POST /v1/recoveries`, or the tool `expand`.")
+    what: Literal["entry", "message"] = Field(description="An entry of a summary, or a message of a history.")
+    run: str = Field(description="The run that it belongs to.")
+    boundary_id: UUID = Field(description="The boundary that it belongs to.")
+    index: int = Field(description="Number of that boundary in the run.")
+    excerpt: str = Field(description="One line around the first word found, at most 240 characters; control characters are escaped.")
+    score: float = Field(description="BM25 score; not comparable between searches.")
+    kind: MessageKind | None = Field(default=None, description="For messages: who speaks.")
+    origin: Origin | None = Field(default=None, description="For environment messages: what the output really is.")
+    tool: str | None = Field(default=None, description="The tool of an output.")
+    section: str | None = Field(default=None, description="For entries: the heading they stand under.")
+    pruned: bool | None = Field(default=None, description="For entries: it was pruned; null where nothing was pruned at that boundary.")
+
+
+class SearchPage(Model):
+    """One page of places, best first, of at most 100 in all."""
+
+    items: tuple[SearchHit, ...] = Field(default=(), description="Places that were found.")
+    next_cursor: str | None = Field(default=None, description="Give it as `cursor` for the next page; null at the end.")
+    boundaries: int = Field(description="Boundaries that were searched, the newest ones.")
+    complete: bool = Field(description="Everything was searched; false: the history is larger than one search reads, or holds more.")
+
+
+class PrunedEntry(Model):
+    """An entry that was pruned from a summary."""
+
+    handle: str = Field(description="Asks for its exact bytes: `POST /v1/recoveries`, or the tool `expand`.")
+    run: str = Field(description="The run that it belongs to.")
+    boundary_id: UUID = Field(description="The boundary at which it was pruned.")
+    index: int = Field(description="Number of that boundary in the run.")
+    n: int = Field(description="Number of the entry in the candidate.")
+    section: str = Field(description="Heading it stood under.")
+    excerpt: str = Field(description="Its beginning on one line, at most 240 characters; control characters are escaped.")
+    reason: str = Field(description="Why it was pruned.")
+    score: float | None = Field(default=None, description="Probability of a source, after caps.")
+    explanation: str = Field(description="One line that a person can check.")
+    asked_back: bool = Field(description="An agent asked for this wording back: it is kept from then on.")
+
+
+class PrunedPage(Model):
+    """One page of pruned entries, the newest boundary first."""
+
+    items: tuple[PrunedEntry, ...] = Field(default=(), description="Pruned entries.")
+    next_cursor: str | None = Field(default=None, description="Give it as `cursor` for the next page; null at the end.")
+
+
 class Accepted(Model):
     """An event that is stored and on its way to the bus."""
 
@@ -164,7 +232,12 @@ __all__ = [
     "PassageView",
     "Problem",
     "ProblemReason",
+    "PrunedEntry",
+    "PrunedPage",
+    "RecoveryRequest",
     "RunPage",
     "RunView",
+    "SearchHit",
+    "SearchPage",
     "Status",
 ]

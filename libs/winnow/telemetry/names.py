@@ -218,9 +218,10 @@ _ALL = (
     ),
     _counter("winnow_recovered_bytes_total", "Bytes of originals that were given back, by way: agent, look.", "via"),
     _counter(
-        "winnow_recovery_searches_total", "Searches and lists by tool (search_history, pruned_entries) and result: found, nothing, busy.",
+        "winnow_recovery_searches_total",
+        "Searches and lists by tool (search_history, pruned_entries) and result (found, nothing, refused).",
         "tool", "result",
-        remedy="`busy` grows: more searches at once than WINNOW_GATEWAY_MAX_SEARCHES; agents were told to come back.",
+        remedy="`refused` grows: more than four searches at once (answered 503), or runs that are not there.",
     ),
     _counter("winnow_pinned_by_recovery_total", "Entries that were kept because an agent had asked for them back."),
     _counter("winnow_alerts_total", "Alerts by kind.", "kind"),
