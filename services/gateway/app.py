@@ -8,6 +8,8 @@ from datetime import timedelta
 
 from services.gateway.api import make_api
 from services.gateway.bodies import BodyReader
+from services.gateway.console.console import Console
+from services.gateway.console.settings import ConsoleSettings
 from services.gateway.handlers import Gateway
 from services.gateway.keys import Keys
 from services.gateway.parts import Parts
@@ -36,7 +38,14 @@ class GatewayService:
 
     name = "gateway"
 
-    def __init__(self, telemetry: Telemetry, kafka: KafkaSettings, database: DatabaseSettings, settings: GatewaySettings) -> None:
+    def __init__(
+        self,
+        telemetry: Telemetry,
+        kafka: KafkaSettings,
+        database: DatabaseSettings,
+        settings: GatewaySettings,
+        console: ConsoleSettings,
+    ) -> None:
         """Nothing is opened before `start`."""
         self._telemetry = telemetry
         self._database = Database(
@@ -60,8 +69,14 @@ class GatewayService:
             backlog=lambda: self._relay.backlog,
             checks=self.checks,
         )
+        self._pages = Database(
+            database.database_url.get_secret_value(), pool_size=console.console_pool_size, application_name="winnow-console"
+        )
+        self._console = (
+            Console.over(self._pages, parts.keys, console, topic_prefix=kafka.topic_prefix, now=utc_now) if console.console else None
+        )
         self._server = WebServer(
-            Shell(make_api(parts), telemetry, most_requests=settings.gateway_max_requests),
+            Shell(make_api(parts, self._console), telemetry, most_requests=settings.gateway_max_requests),
             host=settings.gateway_host,
             port=settings.gateway_port,
             keepalive_s=settings.gateway_keepalive_s,
@@ -80,15 +95,20 @@ class GatewayService:
         self._tasks.start("outbox-relay", self._relay.run)
         self._tasks.start("lag", self._relay.watch_lag)
         self._tasks.start("outbox-depth", self._relay.watch_depth)
+        if self._console is not None:
+            self._tasks.start("console-feed", self._console.feed.run)
         await self._server.start()
         self._telemetry.log.info("service_ready", part="gateway", url=self._server.url)
 
     async def stop(self) -> None:
         """Stop in the order of the module's docstring. May be called twice."""
         self._watch.drain()
+        if self._console is not None:
+            self._console.feed.drain()
         await self._server.stop()
         await self._end("tasks", self._tasks.stop())
         await self._end("relay", self._relay.stop())
+        await self._end("console-database", self._pages.close())
         await self._end("database", self._database.close())
 
     async def _end(self, what: str, work: Coroutine[None, None, None]) -> None:
@@ -121,7 +141,11 @@ class GatewayService:
 
 
 def build(
-    telemetry: Telemetry, kafka: KafkaSettings, database: DatabaseSettings, settings: GatewaySettings | None = None
+    telemetry: Telemetry,
+    kafka: KafkaSettings,
+    database: DatabaseSettings,
+    settings: GatewaySettings | None = None,
+    console: ConsoleSettings | None = None,
 ) -> GatewayService:
-    """The gateway, with the outbox relay of the process it runs in."""
-    return GatewayService(telemetry, kafka, database, settings or GatewaySettings())
+    """The gateway, with the console, and with the outbox relay of the process it runs in."""
+    return GatewayService(telemetry, kafka, database, settings or GatewaySettings(), console or ConsoleSettings())

@@ -10,6 +10,7 @@ from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
 from services.__main__ import NAMES, settings_of
+from services.gateway.console.settings import ConsoleSettings
 from services.settings import ProcessSettings
 from winnow.judging.adapters.specs import AnthropicSpec, EnsembleSpec, JevSpec, SelfSpec
 from winnow.messaging.settings import KafkaSettings
@@ -51,6 +52,7 @@ PARTS: tuple[tuple[str, str, type[BaseSettings]], ...] = (
     ("Kafka", "Every process that runs services, and the commands that talk to the broker.", KafkaSettings),
     ("Database", "Every process that runs services.", DatabaseSettings),
     ("Telemetry", "Every process that runs services.", TelemetrySettings),
+    ("Console", "The gateway, besides its own settings.", ConsoleSettings),
 )
 
 

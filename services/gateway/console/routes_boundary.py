@@ -1,0 +1,69 @@
+"""One boundary: the candidate beside what was committed of it, each entry with why, and the texts around it."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Request, Response
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.gateway.console.console import SignedIn, console_of
+from services.gateway.console.live import page
+from services.gateway.console.pages import ROOT, PageRoute
+from services.gateway.console.views import summaries
+from services.gateway.problems import ProblemError
+from winnow.client.api import ProblemReason
+from winnow.contracts.vocabulary import Decision
+from winnow.storage import boundaries, boundary_trail, entries, glance, originals
+from winnow.storage.boundaries import Boundary
+from winnow.storage.keys import ContentKey, Key
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+#: Characters of a whole text that is shown beside the entries.
+TEXT_CHARS = 60_000
+
+
+@router.get(ROOT + "/fleets/{fleet}/boundaries/{boundary_id}")
+async def boundary(request: Request, viewer: SignedIn, fleet: str, boundary_id: Annotated[UUID, Path()]) -> Response:
+    """What was asked, what was decided for each entry, and what came of it."""
+    viewer.within(fleet)
+    key = Key(fleet, boundary_id)
+    async with console_of(request).reading.of(fleet) as tx:
+        marks = {fleet: await glance.marks(tx, fleet)}
+        found = (await boundaries.load(tx, [key])).get(key)
+        if found is None:
+            raise ProblemError(ProblemReason.NOT_FOUND, "there is no such boundary in this fleet")
+        history = await entries.history(tx, key)
+        texts = await _texts(tx, found)
+        trail = await boundary_trail.load(tx, found)
+    candidate = texts["candidate"]
+    rows = summaries.stretches(candidate or b"", history, found)
+    kept = sum(1 for h in history if h.decision is not None and h.decision.decision is Decision.KEPT)
+    pruned = sum(1 for h in history if h.decision is not None and h.decision.decision is Decision.PRUNED)
+    return page(
+        request,
+        viewer,
+        "boundary.html",
+        fleet=fleet,
+        marks=marks,
+        boundary=found,
+        rows=rows,
+        kept=kept,
+        pruned=pruned,
+        gone=candidate is None,
+        texts={name: None if data is None else data.decode("utf-8", "replace") for name, data in texts.items()},
+        text_chars=TEXT_CHARS,
+        trail=trail,
+    )
+
+
+async def _texts(tx: AsyncConnection, found: Boundary) -> dict[str, bytes | None]:
+    """The texts of a boundary that are still stored."""
+    hashes = {
+        "candidate": found.candidate_sha256,
+        "committed": found.committed_sha256,
+        "previous": found.previous_sha256,
+        "task": found.task_sha256,
+    }
+    stored = await originals.get(tx, [ContentKey(found.fleet, one) for one in hashes.values() if one is not None])
+    return {name: None if one is None else stored.get(ContentKey(found.fleet, one)) for name, one in hashes.items()}

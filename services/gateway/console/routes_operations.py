@@ -1,0 +1,107 @@
+"""Dead letters and their replay, and the judges."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+from fastapi import APIRouter, Request, Response
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.gateway.console.console import SignedIn, console_of
+from services.gateway.console.live import page
+from services.gateway.console.pages import ROOT, PageRoute, redirect
+from services.gateway.console.routes_session import signed_form
+from services.gateway.console.views import letters
+from services.gateway.problems import ProblemError
+from winnow.client.api import ProblemReason
+from winnow.contracts.access import Right
+from winnow.contracts.topics import topic_named
+from winnow.storage import audit, dead_letters, glance, judge_reports, outbox
+from winnow.storage.dead_letters import DeadLetter
+from winnow.storage.outbox import NewMessage
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+#: Rows of a page of dead letters.
+ROWS = 50
+#: What the page of judges looks back on.
+JUDGES = timedelta(days=30)
+#: Characters of a person's reason.
+REASON_CHARS = 500
+
+
+@router.get(ROOT + "/fleets/{fleet}/dead-letters")
+async def letter_list(request: Request, viewer: SignedIn, fleet: str, before: int | None = None) -> Response:
+    """Records of the fleet that could not be handled, newest first."""
+    viewer.within(fleet, Right.AUDIT)
+    async with console_of(request).reading.of(fleet) as tx:
+        marks = {fleet: await glance.marks(tx, fleet)}
+        found = await dead_letters.page(tx, fleet=fleet, before_id=before, limit=ROWS)
+    older = found[-1].id if len(found) == ROWS else None
+    return page(request, viewer, "dead_letters.html", fleet=fleet, marks=marks, letters=found, older=older, first=before is None)
+
+
+@router.get(ROOT + "/fleets/{fleet}/dead-letters/{letter_id}")
+async def letter(request: Request, viewer: SignedIn, fleet: str, letter_id: int) -> Response:
+    """One dead letter: why, its headers, and its body as far as a page goes."""
+    viewer.within(fleet, Right.AUDIT)
+    console = console_of(request)
+    async with console.reading.of(fleet) as tx:
+        marks = {fleet: await glance.marks(tx, fleet)}
+        found = await _letter(tx, fleet, letter_id)
+    shown = letters.shown(found)
+    obstacle = letters.obstacle(found, console.topic_prefix)
+    return page(request, viewer, "dead_letter.html", fleet=fleet, marks=marks, letter=found, shown=shown, obstacle=obstacle)
+
+
+@router.post(ROOT + "/fleets/{fleet}/dead-letters/{letter_id}/replay")
+async def replay(request: Request, viewer: SignedIn, fleet: str, letter_id: int) -> Response:
+    """Put the original body on its topic again, through the outbox, and write down who did it and why."""
+    key = viewer.within(fleet, Right.OPERATE)
+    fields = await signed_form(request, viewer)
+    because = " ".join(fields.get("because", "").split())[:REASON_CHARS]
+    if fields.get("confirmed") != "yes" or not because:
+        raise ProblemError(ProblemReason.INVALID, "say why, and confirm that the cause is mended; then replay")
+    console = console_of(request)
+    async with console.reading.of(fleet, writes=True) as tx:
+        found = await _letter(tx, fleet, letter_id)
+        obstacle = letters.obstacle(found, console.topic_prefix)
+        topic = topic_named(found.letter.topic, console.topic_prefix)
+        if obstacle is not None or topic is None:
+            raise ProblemError(ProblemReason.INVALID, obstacle or "the registry has no such topic")
+        message = NewMessage(
+            fleet=fleet,
+            topic=topic.name,
+            key=(found.letter.key or b"").decode(),
+            body=found.letter.value or b"",
+            # Another id than the original's: within a day the outbox takes an id once, and a second replay must be one.
+            event_id=uuid4(),
+            headers=letters.claim_headers(found),
+            run=found.letter.run,
+        )
+        await outbox.add(tx, [message])
+        await dead_letters.mark_replayed(tx, [letter_id], now=console.now())
+        details = {"dead_letter": letter_id, "topic": topic.name, "reason": found.letter.reason}
+        await audit.add(tx, action="dead_letter.replay", by=key.actor, now=console.now(), fleet=fleet, because=because, details=details)
+    return redirect(f"{ROOT}/fleets/{fleet}/dead-letters/{letter_id}")
+
+
+@router.get(ROOT + "/fleets/{fleet}/judges")
+async def judges(request: Request, viewer: SignedIn, fleet: str) -> Response:
+    """What judges cost, how long they took, and how often two of them disagree."""
+    viewer.within(fleet)
+    console = console_of(request)
+    since = console.now() - JUDGES
+    async with console.reading.of(fleet) as tx:
+        marks = {fleet: await glance.marks(tx, fleet)}
+        uses = await judge_reports.uses(tx, fleet, since=since)
+        days = await judge_reports.days(tx, fleet, since=since)
+        pairs = await judge_reports.disagreements(tx, fleet, since=since)
+    return page(request, viewer, "judges.html", fleet=fleet, marks=marks, uses=uses, days=days, pairs=pairs, look_back=JUDGES.days)
+
+
+async def _letter(tx: AsyncConnection, fleet: str, letter_id: int) -> DeadLetter:
+    """A dead letter of the fleet. Raise `NotFound`, for another fleet's too."""
+    found = await dead_letters.get(tx, letter_id)
+    if found.letter.fleet != fleet:  # the role sees no other; said again, because bytes of another tenant are at stake
+        raise ProblemError(ProblemReason.NOT_FOUND, f"there is no dead letter {letter_id}")
+    return found

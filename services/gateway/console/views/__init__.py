@@ -1,0 +1,1 @@
+"""View models of the console: pure functions from stored values to what a template writes."""

@@ -1,0 +1,33 @@
+"""Untrusted text for a page: what would act on the page, or hide in it, is written out."""
+
+import re
+
+from markupsafe import Markup, escape
+
+#: Characters that move, hide or end other text: controls but tab and line feed, marks of direction, zero-width ones, tags. Joiners of emoji
+#: and scripts (U+200C, U+200D) stay.
+_ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
+)
+#: Characters of one text that a page shows.
+MOST_CHARS = 4_000
+
+
+def visible(text: str, most: int = MOST_CHARS) -> Markup:
+    """`text` escaped, acting characters as their code, cut after `most` characters with a word on how many are left."""
+    shown = text[:most].replace("\r\n", "\n")
+    parts: list[Markup] = []
+    at = 0
+    for found in _ACTING.finditer(shown):
+        parts += (escape(shown[at : found.start()]), Markup('<span class="code">U+{:04X}</span>').format(ord(found[0])))
+        at = found.end()
+    parts.append(escape(shown[at:]))
+    if len(text) > most:
+        parts.append(Markup(' <span class="cut">… {:,} more characters</span>').format(len(text) - most))
+    return Markup("").join(parts)
+
+
+def line(text: str, most: int = 120) -> Markup:
+    """The first `most` characters of `text` on one line."""
+    return visible(" ".join(text[: most * 4].split())[: most + 1] if len(text) > most else " ".join(text.split()), most)
