@@ -23,6 +23,8 @@ class Endpoints:
     database_url: str
     #: Of the process that runs it.
     pid: int
+    #: File with an operator's key for the console, readable by its owner alone.
+    console_key_file: str = ""
 
 
 def write(directory: Path, endpoints: Endpoints) -> None:

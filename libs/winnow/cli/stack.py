@@ -13,15 +13,19 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from http import HTTPStatus
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from winnow.cli import connection, endpoints, secret_file, topics
 from winnow.cli.endpoints import Endpoints
+from winnow.contracts.access import Role
 from winnow.contracts.errors import WinnowError
 from winnow.embedded import BrokerHandle, Capability, Deadline, KafkaBroker, MeshBroker, PostgresServer, StartFailedError
 from winnow.embedded.child import Child
 from winnow.embedded.instance import START_TRIES, Instance
 from winnow.embedded.lock import FileLock
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 #: The fleet that a trial starts with.
 DEFAULT_FLEET = "default"
@@ -111,6 +115,11 @@ class Stack:
         """What the services have to say."""
         return self._data("services") / "services.log"
 
+    @property
+    def console_key_file(self) -> Path:
+        """The operator's key that opens the console of this Winnow."""
+        return self._data("console-key")
+
     def start(self) -> Endpoints:
         """Start everything and return when all services are ready. What was started is stopped again where a later part fails.
 
@@ -139,7 +148,7 @@ class Stack:
 
         with connection.unreachable():
             migrate.upgrade(settings["WINNOW_DATABASE_URL"])
-            api_key = asyncio.run(self._ensure_key(settings["WINNOW_DATABASE_URL"]))
+            api_key = asyncio.run(self._ensure_keys(settings["WINNOW_DATABASE_URL"]))
         self._say("creating topics")
         asyncio.run(topics.ensured(settings))
         self._say("starting the services")
@@ -147,6 +156,7 @@ class Stack:
         return Endpoints(
             gateway_url=f"http://127.0.0.1:{port}",
             api_key=api_key,
+            console_key_file=str(self.console_key_file),
             fleet=self._plan.fleet,
             kafka_bootstrap_servers=settings["WINNOW_KAFKA_BOOTSTRAP_SERVERS"],
             topic_prefix=settings.get("WINNOW_TOPIC_PREFIX", ""),
@@ -220,24 +230,31 @@ class Stack:
         said = {name: value for name, value in local.items() if name not in self._environment}
         return said | {"WINNOW_KAFKA_BOOTSTRAP_SERVERS": made.bootstrap}
 
-    async def _ensure_key(self, database_url: str) -> str:
-        """The key of the fleet in the state folder, made anew where it is not there or the database does not know it."""
-        from winnow.storage import api_keys, fleets
+    async def _ensure_keys(self, database_url: str) -> str:
+        """The agents' key and the console's in the state folder; return the agents'."""
+        from winnow.storage import fleets
         from winnow.storage.database import Database
 
         now = datetime.now(UTC)
-        place = self._data("api-key")
-        known = secret_file.read(place)
         database = Database(database_url, pool_size=1, application_name="winnow-up")
         try:
             async with database.transaction() as tx:
                 await fleets.ensure(tx, [self._plan.fleet], default=fleets.Point(), now=now)
-                found = await api_keys.verify(tx, known, now=now) if known else None
-                if found is not None and found.fleet == self._plan.fleet and known:
-                    return known
-                secret, _ = await api_keys.create(tx, self._plan.fleet, name="winnow up", by="winnow up", now=now)
+                agents = await self._ensure_key(tx, self._data("api-key"), Role.RUNTIME, now)
+                await self._ensure_key(tx, self.console_key_file, Role.OPERATOR, now)
         finally:
             await database.close()
+        return agents
+
+    async def _ensure_key(self, tx: "AsyncConnection", place: Path, role: Role, now: datetime) -> str:
+        """The key in a file, made anew where it is not there or the database does not know it."""
+        from winnow.storage import api_keys
+
+        known = secret_file.read(place)
+        found = await api_keys.verify(tx, known, now=now) if known else None
+        if found is not None and known and found.fleet == self._plan.fleet and found.role is role:
+            return known
+        secret, _ = await api_keys.create(tx, self._plan.fleet, name="winnow up", role=role, by="winnow up", now=now)
         secret_file.write(place, secret)
         return secret
 

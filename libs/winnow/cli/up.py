@@ -100,6 +100,7 @@ def tell(terminal: Terminal, endpoints: "Endpoints", state: os.PathLike[str], *,
     shown = URL.create("postgresql", username=url.username, host=url.host, port=url.port, database=url.database).render_as_string()
     lines = [
         ("gateway", f"{endpoints.gateway_url}  ({endpoints.gateway_url}/openapi.json)"),
+        ("console", f"{endpoints.gateway_url}/console  (sign in with the key in {endpoints.console_key_file})"),
         ("kafka", endpoints.kafka_bootstrap_servers + (f"  topics {endpoints.topic_prefix}winnow.*" if endpoints.topic_prefix else "")),
         ("sql", f"{shown}  (with password: winnow env)"),
         ("fleet", endpoints.fleet),
