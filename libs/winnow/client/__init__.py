@@ -7,6 +7,7 @@ from winnow.client.building import InvalidBoundary, action, boundary, notice, ou
 from winnow.client.client import WinnowClient
 from winnow.client.http import HttpTransport
 from winnow.client.kafka import KafkaTransport
+from winnow.client.recovery import Recovered
 from winnow.client.result import Because, Compaction, IdConflict, Unheard
 from winnow.client.sync import SyncWinnowClient
 from winnow.client.transport import Transport
@@ -18,6 +19,7 @@ __all__ = [
     "IdConflict",
     "InvalidBoundary",
     "KafkaTransport",
+    "Recovered",
     "SyncWinnowClient",
     "Transport",
     "Unheard",

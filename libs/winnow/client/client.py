@@ -12,14 +12,19 @@ from types import TracebackType
 from typing import Self, cast
 from uuid import UUID, uuid4
 
-from winnow.client.api import BoundaryView
+from pydantic import ValidationError
+
+from winnow.client.api import BoundaryView, PrunedPage, RecoveryRequest, SearchPage
+from winnow.client.recovery import Recovered
 from winnow.client.reporter import CAPACITY, Reporter
 from winnow.client.result import Because, Compaction, Unheard, own
 from winnow.client.settle import settle
 from winnow.client.transport import Transport
 from winnow.contracts.deadline import Deadline
-from winnow.contracts.errors import Conflict, TooLarge
+from winnow.contracts.envelope import explain
+from winnow.contracts.errors import Conflict, Permanent, TooLarge
 from winnow.contracts.events import Candidate, Observation, RuntimeEvent
+from winnow.contracts.places import Place
 from winnow.contracts.vocabulary import Adopted, RuntimeEventKind
 
 log = logging.getLogger("winnow.client")
@@ -147,6 +152,33 @@ class WinnowClient:
             if cursor is None or len(views) >= min(most, HISTORY_MOST):
                 return views[: min(most, HISTORY_MOST)]
 
+    async def expand(
+        self, handle: str, *, run: str | None = None, start: int = 0, end: int | None = None, event_id: UUID | None = None
+    ) -> Recovered:
+        """Ask an original, or a part of one, back for an agent: its exact bytes, or those of `[start, end)`.
+
+        Winnow notes it and tells it itself (do not report `recovered` besides); an entry that is asked back is kept for the rest of the run
+        that it belongs to. `run` is the run that asks, where it is another one. The same `event_id` is one recovery.
+
+        Raise `NotFound`, `Gone`, `HashMismatch`, `Permanent` or `Retryable`: then the agent has nothing back, and must not be told so.
+        """
+        try:
+            asked = RecoveryRequest(handle=handle, run=run, event_id=event_id or uuid4(), start=start, end=end)
+        except ValidationError as exc:
+            raise Permanent(explain(exc)) from None
+        return await self._transport.recover(asked, self._reading())
+
+    async def search_history(self, query: str, *, run: str | None = None, cursor: str | None = None, limit: int = 10) -> SearchPage:
+        """Places in the fleet's history, or in one run's, that hold words of `query`; `expand` gives all of one.
+
+        Raise `NotFound` for a run that is not there, `Permanent` or `Retryable`.
+        """
+        return await self._transport.search(query, run, cursor, limit, self._reading())
+
+    async def pruned_entries(self, run: str, *, cursor: str | None = None, limit: int = 20) -> PrunedPage:
+        """What was pruned from the summaries of a run, the newest boundary first. Raise as `search_history`."""
+        return await self._transport.pruned(run, cursor, limit, self._reading())
+
     def adopted(self, boundary: Candidate, which: Adopted, *, because: str | None = None) -> None:
         """Report which text the agent goes on with. `compact` does so itself; a host that decided otherwise afterwards says it here."""
         self._publish(
@@ -177,12 +209,17 @@ class WinnowClient:
         self._publish(fleet=fleet or self._fleet, run=run, kind=RuntimeEventKind.RUN_ENDED, recovery_tool=recovery_tool)
 
     def recovered(self, run: str, handle: str, *, boundary_id: UUID | None = None, fleet: str | None = None) -> None:
-        """Report that an original was asked back and given to the agent, which therefore has a tool for it."""
+        """Report that the host gave an original to its agent from a copy of its own; the agent therefore has a tool for it.
+
+        `handle` may name a part (`<handle>.e5`): that entry is kept for the rest of its run. What `expand` gave is reported already.
+        """
+        place = Place.parse(handle)
         self._publish(
             fleet=fleet or self._fleet,
             run=run,
             kind=RuntimeEventKind.RECOVERED,
-            handle=handle,
+            handle=place.handle,
+            part=place.suffix,
             boundary_id=boundary_id,
             recovery_tool=True,
         )

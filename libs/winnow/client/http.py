@@ -11,8 +11,9 @@ from uuid import UUID
 import httpx
 from pydantic import ValidationError
 
-from winnow.client.api import BoundaryPage, BoundaryView, Problem
+from winnow.client.api import BoundaryPage, BoundaryView, Problem, PrunedPage, RecoveryRequest, SearchPage
 from winnow.client.backoff import Backoff, retry_after
+from winnow.client.recovery import Recovered
 from winnow.client.result import Because, Unheard
 from winnow.client.transport import Report
 from winnow.contracts import limits
@@ -33,7 +34,7 @@ SLACK_S = 5.0
 #: Seconds. An answer that comes sooner than this was not waited for.
 SOON_S = 0.1
 
-_OK, _ACCEPTED, _CREATED = 200, 202, 201
+_OK, _ACCEPTED, _CREATED, _PART = 200, 202, 201, 206
 _BECAUSE = {
     401: Because.UNAUTHORISED,
     403: Because.UNAUTHORISED,
@@ -163,6 +164,27 @@ class HttpTransport:
         params = {"run": run} | ({"cursor": cursor} if cursor else {})
         return self._read(BoundaryPage, await self._patient("GET", "/v1/boundaries", deadline, params=params))
 
+    async def recover(self, asked: RecoveryRequest, deadline: Deadline) -> Recovered:
+        """The exact bytes of a place, checked against the hash that the gateway states."""
+        body = asked.model_dump_json(exclude_none=True).encode()
+        answer = await self._patient("POST", "/v1/recoveries", deadline, most=limits.ORIGINAL_BYTES, content=body, headers=_JSON)
+        if sha256(answer.body) != answer.headers.get("etag", "").strip('"'):
+            raise HashMismatch
+        try:
+            return Recovered.of(asked.handle, answer.body, {name.lower(): value for name, value in answer.headers.items()})
+        except ValueError:
+            raise Unheard(Because.INVALID_ANSWER, "the answer does not say what it gives") from None
+
+    async def search(self, query: str, run: str | None, cursor: str | None, limit: int, deadline: Deadline) -> SearchPage:
+        """One page of places in the history."""
+        params = {"q": query, "limit": str(limit)} | _named(run=run, cursor=cursor)
+        return self._read(SearchPage, await self._patient("GET", "/v1/search", deadline, params=params))
+
+    async def pruned(self, run: str, cursor: str | None, limit: int, deadline: Deadline) -> PrunedPage:
+        """One page of what was pruned of a run."""
+        params = {"run": run, "limit": str(limit)} | _named(cursor=cursor)
+        return self._read(PrunedPage, await self._patient("GET", "/v1/pruned-entries", deadline, params=params))
+
     async def _submission(self, candidate: Candidate, deadline: Deadline) -> bytes:
         """The body to send: the candidate, or its claim check where it is too large to travel whole."""
         body = candidate.model_dump_json().encode()
@@ -180,7 +202,7 @@ class HttpTransport:
                 if not await tries.pause_quietly(deadline, None):
                     raise
                 continue
-            if answer.status in {_OK, _CREATED}:
+            if answer.status in {_OK, _CREATED, _PART}:
                 return answer
             if answer.status not in _LATER or not await tries.pause_quietly(deadline, answer):
                 _raise(answer)
@@ -283,6 +305,11 @@ async def claimed(candidate: Candidate, gateway: HttpTransport, deadline: Deadli
     if claim.sha256 != sha256(content) or claim.fleet != candidate.fleet:
         raise Unheard(Because.INVALID_ANSWER, "the claim check is not of the stored content")
     return small.model_copy(update={"messages": claim})
+
+
+def _named(**values: str | None) -> dict[str, str]:
+    """Parameters that have a value."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _problem(answer: Answer) -> Problem | None:

@@ -10,10 +10,11 @@ from uuid import UUID
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
-from winnow.client.api import BoundaryPage, BoundaryView
+from winnow.client.api import BoundaryPage, BoundaryView, PrunedPage, RecoveryRequest, SearchPage
 from winnow.client.feed import CONNECT_S, FETCH_WAIT_MS, Feed, Waiting, partition_of
 from winnow.client.http import HttpTransport, claimed
 from winnow.client.isolation import discarded, isolated
+from winnow.client.recovery import Recovered
 from winnow.client.result import Because, Unheard
 from winnow.client.transport import Report
 from winnow.contracts import ids, limits
@@ -135,6 +136,18 @@ class KafkaTransport:
     async def history(self, run: str, cursor: str | None, deadline: Deadline) -> BoundaryPage:
         """One page of a run's boundaries, through the gateway."""
         return await self._through().history(run, cursor, deadline)
+
+    async def recover(self, asked: RecoveryRequest, deadline: Deadline) -> Recovered:
+        """The exact bytes of a place, through the gateway."""
+        return await self._through().recover(asked, deadline)
+
+    async def search(self, query: str, run: str | None, cursor: str | None, limit: int, deadline: Deadline) -> SearchPage:
+        """One page of places in the history, through the gateway."""
+        return await self._through().search(query, run, cursor, limit, deadline)
+
+    async def pruned(self, run: str, cursor: str | None, limit: int, deadline: Deadline) -> PrunedPage:
+        """One page of what was pruned of a run, through the gateway."""
+        return await self._through().pruned(run, cursor, limit, deadline)
 
     def _through(self) -> HttpTransport:
         if self._gateway is None:

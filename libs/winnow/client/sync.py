@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
-from winnow.client.api import BoundaryView
+from winnow.client.api import BoundaryView, PrunedPage, SearchPage
 from winnow.client.client import DEADLINE_S, READ_S, WinnowClient, checked_seconds
+from winnow.client.recovery import Recovered
 from winnow.client.result import Because, Compaction, own
 from winnow.client.transport import Transport
 from winnow.contracts.errors import Retryable
@@ -90,6 +91,20 @@ class SyncWinnowClient:
     def history(self, run: str, *, most: int = 1_000) -> list[BoundaryView]:
         """The boundaries of a run; see `WinnowClient.history`."""
         return self._call(self._client.history(run, most=most), READ_S + STUCK_S)
+
+    def expand(
+        self, handle: str, *, run: str | None = None, start: int = 0, end: int | None = None, event_id: UUID | None = None
+    ) -> Recovered:
+        """Ask an original, or a part of one, back for an agent; see `WinnowClient.expand`."""
+        return self._call(self._client.expand(handle, run=run, start=start, end=end, event_id=event_id), READ_S + STUCK_S)
+
+    def search_history(self, query: str, *, run: str | None = None, cursor: str | None = None, limit: int = 10) -> SearchPage:
+        """Places in the history that hold words of `query`; see `WinnowClient.search_history`."""
+        return self._call(self._client.search_history(query, run=run, cursor=cursor, limit=limit), READ_S + STUCK_S)
+
+    def pruned_entries(self, run: str, *, cursor: str | None = None, limit: int = 20) -> PrunedPage:
+        """What was pruned from the summaries of a run; see `WinnowClient.pruned_entries`."""
+        return self._call(self._client.pruned_entries(run, cursor=cursor, limit=limit), READ_S + STUCK_S)
 
     def adopted(self, boundary: Candidate, which: Adopted, *, because: str | None = None) -> None:
         """Report which text the agent goes on with; see `WinnowClient.adopted`."""

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from uuid import UUID
 
-from winnow.client.api import BoundaryPage, BoundaryView, Status
+from winnow.client.api import BoundaryPage, BoundaryView, PrunedPage, RecoveryRequest, SearchHit, SearchPage, Status
+from winnow.client.recovery import Recovered
 from winnow.client.transport import Report
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.errors import Conflict, NotFound, WinnowError
@@ -46,8 +47,12 @@ class MemoryTransport:
         """`answers` gets each new candidate with its request hash; it may raise what `Transport.ask` may raise."""
         self._answers = answers
         self._asked: dict[tuple[str, UUID], tuple[Candidate, str, Committed | None]] = {}
-        #: Originals by handle, for `original`.
+        #: Originals by handle, for `original`, `recover` and, by the words that they hold, `search`.
         self.originals: dict[str, bytes] = {}
+        #: What was asked back, in order.
+        self.recovered: list[RecoveryRequest] = []
+        #: What was pruned, by run, for `pruned`.
+        self.pruned_entries: dict[str, PrunedPage] = {}
         #: What was reported, in order.
         self.reports: list[Report] = []
         #: Raised by every call while set: an outage.
@@ -89,6 +94,36 @@ class MemoryTransport:
         if handle not in self.originals:
             raise NotFound
         return self.originals[handle]
+
+    async def recover(self, asked: RecoveryRequest, deadline: Deadline) -> Recovered:
+        """The bytes kept under the handle that is asked for."""
+        data = await self.original(asked.handle, deadline)
+        self.recovered.append(asked)
+        return Recovered(
+            handle=asked.handle, data=data[asked.start : asked.end], start=asked.start, size=len(data), kind="candidate", source=False
+        )
+
+    async def search(self, query: str, run: str | None, cursor: str | None, limit: int, deadline: Deadline) -> SearchPage:
+        """The originals that hold the query as it stands, on one page."""
+        del cursor, deadline  # one page, at once
+        self._up()
+        hits = [
+            SearchHit(
+                handle=handle, what="message", run=run or "run", boundary_id=UUID(int=0), index=1, score=1.0,
+                excerpt=" ".join(data.decode(errors="replace").split())[:240],
+            )
+            for handle, data in self.originals.items()
+            if query.encode() in data
+        ]  # fmt: skip
+        return SearchPage(items=tuple(hits[:limit]), boundaries=1, complete=True)
+
+    async def pruned(self, run: str, cursor: str | None, limit: int, deadline: Deadline) -> PrunedPage:
+        """What a test has put there for the run."""
+        del cursor, limit, deadline  # one page, at once
+        self._up()
+        if run not in self.pruned_entries:
+            raise NotFound
+        return self.pruned_entries[run]
 
     async def boundary(self, boundary_id: UUID, deadline: Deadline) -> BoundaryView:
         """What was asked under this id."""

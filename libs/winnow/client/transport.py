@@ -3,7 +3,8 @@
 from typing import Protocol
 from uuid import UUID
 
-from winnow.client.api import BoundaryPage, BoundaryView
+from winnow.client.api import BoundaryPage, BoundaryView, PrunedPage, RecoveryRequest, SearchPage
+from winnow.client.recovery import Recovered
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.events import Candidate, Committed, Observation, RuntimeEvent
 
@@ -36,3 +37,12 @@ class Transport(Protocol):
 
     async def history(self, run: str, cursor: str | None, deadline: Deadline) -> BoundaryPage:
         """One page of a run's boundaries, newest first. Raise `Retryable`."""
+
+    async def recover(self, asked: RecoveryRequest, deadline: Deadline) -> Recovered:
+        """The exact bytes of a place, for an agent that asks; noted once by `event_id`. Raise as `original`."""
+
+    async def search(self, query: str, run: str | None, cursor: str | None, limit: int, deadline: Deadline) -> SearchPage:
+        """One page of places in the history, best first. Raise `NotFound` for a run that is not there, `Permanent` or `Retryable`."""
+
+    async def pruned(self, run: str, cursor: str | None, limit: int, deadline: Deadline) -> PrunedPage:
+        """One page of what was pruned of a run, the newest boundary first. Raise as `search`."""
