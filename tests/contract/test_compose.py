@@ -100,10 +100,10 @@ def test_no_secret_stands_in_the_files():
 
 
 def test_ports_are_published_on_this_machine_only():
-    """Nothing but the gateway is reachable from outside the network, and that from this machine alone."""
+    """Nothing but the gateway, and Grafana for who asks for it, is reachable from outside the network, and from this machine alone."""
     published = {name: s["ports"] for name, s in compose()["services"].items() if "ports" in s}
-    assert list(published) == ["gateway"]
-    assert all(port.startswith("127.0.0.1:") for port in published["gateway"])
+    assert set(published) == {"gateway", "grafana"}
+    assert all(port.startswith("127.0.0.1:") for ports_of in published.values() for port in ports_of)
 
 
 def test_every_winnow_variable_in_the_file_is_a_setting():
