@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, SettingsError
 
 from services.settings import ProcessSettings
-from winnow.contracts.errors import WinnowError
-from winnow.messaging.runtime import EXIT_FAILED, Service, run
+from winnow.contracts.errors import Permanent, WinnowError
+from winnow.messaging.reach import told
+from winnow.messaging.runtime import EXIT_FAILED, Service, draining, run
 from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.status import StatusServer
 from winnow.messaging.topics import ensure_topics
@@ -59,13 +60,19 @@ async def serve(names: Sequence[str]) -> int:
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD, 50, 100)
-        status = StatusServer(process.status_host, process.status_port, lambda: [c for s in services for c in s.checks()], telemetry)
+        stop = asyncio.Event()
+        checks = [draining(stop)]
+        status = StatusServer(
+            process.status_host, process.status_port, lambda: [*checks, *(c for s in services for c in s.checks())], telemetry
+        )
         await status.start()
         try:
             return await run(
                 services,
                 telemetry=telemetry,
                 settings=kafka,
+                stop=stop,
+                drain_delay_s=process.drain_delay_s,
                 on_ready=lambda: telemetry.log.info("service_ready", part="process", status_port=status.port),
             )
         finally:
@@ -85,9 +92,10 @@ async def _topics(kafka: KafkaSettings, telemetry: Telemetry, *, create: bool) -
         try:
             await ensure_topics(kafka, telemetry, may_create=create)
         except KafkaError as error:
-            if asyncio.get_running_loop().time() > deadline:
-                raise
-            telemetry.log.warning("attempt_failed", doing="topics", error=error)
+            found = await told(kafka, error)
+            if isinstance(found, Permanent) or asyncio.get_running_loop().time() > deadline:
+                raise found from error  # a password does not become right by waiting
+            telemetry.log.warning("attempt_failed", doing="topics", error=found)
             await asyncio.sleep(1.0)
         else:
             return

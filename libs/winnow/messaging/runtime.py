@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from winnow.messaging.health import Check, examine, stacks, vital
 from winnow.messaging.settings import KafkaSettings
@@ -45,6 +45,24 @@ class Service(Protocol):
         ...
 
 
+def draining(stop: asyncio.Event) -> Check:
+    """Readiness of a process that was asked to stop: red from that moment on, so that nothing new is sent to it."""
+
+    async def ask() -> str | None:
+        return "the process stops" if stop.is_set() else None
+
+    return Check(name="draining", ask=ask)
+
+
+@runtime_checkable
+class Drains(Protocol):
+    """A service that serves a readiness of its own."""
+
+    def drain(self) -> None:
+        """Be unready from now on, and go on working: `stop` follows."""
+        ...
+
+
 def force_exit_after(seconds: float, status: int, telemetry: Telemetry) -> threading.Timer:
     """End the process in `seconds`, whatever hangs: `stop` may hang for ever where the broker is gone (aiokafka#659, #773).
 
@@ -69,8 +87,11 @@ async def run(
     stop: asyncio.Event | None = None,
     on_ready: Callable[[], None] | None = None,
     signals: bool = True,
+    drain_delay_s: float = 0.0,
 ) -> int:
     """Run services until SIGTERM, SIGINT or `stop`; return the exit status.
+
+    `stop` is also set by the signals: a check that asks it turns readiness red at that moment, `drain_delay_s` before anything stops.
 
     They start and stop concurrently, so each pays its own join delay only. A service that cannot start ends the process with 1. Where a
     vital check finds a problem in `WATCH_LOOKS` looks, all stacks are logged and the process ends with 70, to be started anew.
@@ -82,6 +103,11 @@ async def run(
         status = await _live(services, stopping, telemetry, on_ready)
         began = time.monotonic()
         telemetry.log.info("process_stopping", status=status)
+        for service in services:
+            if isinstance(service, Drains):
+                service.drain()
+        if status == EXIT_OK and drain_delay_s > 0:
+            await asyncio.sleep(drain_delay_s)
         timer = force_exit_after(settings.hard_exit_s, EXIT_FORCED if status == EXIT_OK else status, telemetry)
         try:
             failed = await _stop(services, telemetry)

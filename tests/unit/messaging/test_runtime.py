@@ -149,3 +149,30 @@ async def test_the_lag_of_the_event_loop_is_measured(monkeypatch):
     await eventually(lambda: telemetry.metrics.value("winnow_event_loop_lag_seconds", service="process"))
     stop.set()
     assert await task == EXIT_OK
+
+
+async def test_readiness_turns_red_before_anything_stops():
+    """From the stop on `draining` is bad and whoever serves a readiness of its own is told; intake ends a delay later."""
+
+    class Serving(Part):
+        def drain(self):
+            self.did.append("drain")
+
+    stop, part = asyncio.Event(), Serving()
+    check = runtime.draining(stop)
+    assert await check.ask() is None
+    running_one = asyncio.create_task(running(part, stop=stop, signals=False, drain_delay_s=0.3))
+    await eventually(lambda: part.did == ["start"])
+    stop.set()
+    assert await check.ask() == "the process stops"
+    await eventually(lambda: part.did == ["start", "drain"])
+    assert not running_one.done()
+    assert await running_one == EXIT_OK
+    assert part.did == ["start", "drain", "stop"]
+
+
+async def test_a_stuck_process_does_not_wait_for_a_balancer(monkeypatch):
+    """The delay is for a stop that was asked for."""
+    monkeypatch.setattr(runtime, "WATCH_EVERY_S", 0.01)
+    async with asyncio.timeout(20):
+        assert await running(Part(problem="hangs"), stop=asyncio.Event(), signals=False, drain_delay_s=3600) == EXIT_STUCK
