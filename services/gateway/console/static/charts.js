@@ -31,6 +31,7 @@
       rows.set(x, have ? have.map((v, k) => (series[k].draw === "stack" ? (v ?? 0) + (said[k] ?? 0) : Math.max(v ?? 0, said[k] ?? 0))) : said);
     }
     if (time) fill(rows, series);
+    else if (series.some((s) => s.draw === "step") && rows.size && !rows.has(0)) rows.set(0, rows.values().next().value);
     const xs = [...rows.keys()].sort((a, b) => a - b);
     return { time, series, xs, columns: series.map((_, k) => xs.map((x) => rows.get(x)[k])) };
   };
@@ -63,16 +64,16 @@
       legend: { live: false },
       cursor: { drag: { x: true, y: false } },
       scales: {
-        x: { time: data.time },
+        x: { time: data.time, ...(data.time ? { range: (_, low, high) => [low - DAY_S * 0.6, high + DAY_S * 0.6] } : {}) },
         y: share ? { range: [0, 1] } : { range: (_, low, high) => (data.time ? [0, Math.max(1, high * 1.08)] : padded(low, high)) },
         ...(both ? { right: { range: (_, __, high) => [0, Math.max(1, high * 1.15)] } } : {}),
       },
       axes: [
-        { ...axis, ...(data.time ? { values: "{MM}-{DD}", space: 52 } : {}) },
+        { ...axis, size: 28, ...(data.time ? { values: "{MM}-{DD}", space: 52, incrs: [1, 2, 7].map((d) => d * DAY_S) } : {}) },
         { ...axis, size: 48, ...(share ? { values: (_, all) => all.map((v) => Math.round(100 * v) + " %") } : {}) },
         ...(both ? [{ ...axis, scale: "right", side: 1, size: 52, grid: { show: false } }] : []),
       ],
-      series: [{ label: data.time ? "day" : "unit" }, ...order.map((k) => line(data.series[k], ink, both))],
+      series: [{ label: data.time ? "day" : "unit" }, ...order.map((k) => line(data.series[k], ink, both, data.time))],
       hooks: { drawClear: [(u) => shade(u, figure, ink)] },
     };
     const plot = figure.querySelector(".plot");
@@ -86,7 +87,7 @@
     return [low - room, high + room];
   };
 
-  const line = (series, ink, both) => {
+  const line = (series, ink, both, time) => {
     const colour = ink(series.ink);
     const bars = series.draw === "stack";
     return {
@@ -97,7 +98,7 @@
       dash: series.draw === "level" ? [6, 4] : series.draw === "dash" ? [2, 3] : undefined,
       scale: both && series.draw === "line" ? "right" : "y",
       paths: bars ? uPlot.paths.bars({ size: [0.7, 40] }) : series.draw === "step" ? uPlot.paths.stepped({ align: -1 }) : undefined,
-      points: { show: series.draw === "line" && both ? true : undefined, size: 5 },
+      points: { show: series.draw === "line" && time, size: 5, fill: colour },
       spanGaps: true,
     };
   };

@@ -1,7 +1,7 @@
 """Numbers and moments as a page writes them."""
 
 import math
-from datetime import datetime
+from datetime import UTC, datetime
 
 #: What stands for a number that is not there.
 NOTHING = "–"
@@ -61,8 +61,10 @@ def score(value: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """Any other number, to three digits."""
-    return NOTHING if value is None else f"{value:.3g}"
+    """Any other number, to three digits; whole from a thousand on."""
+    if value is None:
+        return NOTHING
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"  # noqa: PLR2004  where three digits would need a power
 
 
 def evidence(log_evidence: float | None) -> str:
@@ -74,8 +76,8 @@ def evidence(log_evidence: float | None) -> str:
 
 
 def moment(value: datetime | None) -> str:
-    """A moment to the minute, in UTC."""
-    return NOTHING if value is None else f"{value:%Y-%m-%d %H:%M} UTC"
+    """A moment to the minute, in UTC: all pages say so at their foot."""
+    return NOTHING if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def way(log_evidence: float, level: float) -> float:

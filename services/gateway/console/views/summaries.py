@@ -64,6 +64,8 @@ class EntryRow:
 
     n: int
     fate: Fate
+    #: In a word, why it stayed or went, where that is not its score.
+    aside: str
     section: Markup
     section_class: str
     score: float | None
@@ -136,6 +138,7 @@ def _row(history: EntryHistory, boundary: Boundary, *, applied: bool) -> EntryRo
     return EntryRow(
         n=entry.n,
         fate=fate_of(decision, applied=applied),
+        aside="" if decision is None or decision.reason is DecisionReason.SCORE else wording.words(decision.reason),
         section=visible(entry.section, 200),
         section_class=wording.SECTIONS[entry.section_class],
         score=decision.score if decision else said.score if said else None,

@@ -29,5 +29,7 @@ def visible(text: str, most: int = MOST_CHARS) -> Markup:
 
 
 def line(text: str, most: int = 120) -> Markup:
-    """The first `most` characters of `text` on one line."""
-    return visible(" ".join(text[: most * 4].split())[: most + 1] if len(text) > most else " ".join(text.split()), most)
+    """`text` on one line, of at most `most` characters."""
+    words = " ".join(text[: 4 * most].split())
+    shown = visible(words[:most], most)
+    return shown if len(words) <= most and len(text) <= 4 * most else shown + Markup("…")
