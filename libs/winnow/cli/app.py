@@ -26,6 +26,7 @@ from winnow.cli import (
     judge_train,
     keys,
     lag,
+    mcp,
     monitor,
     parse,
     plan,
@@ -55,7 +56,7 @@ HELP = """Winnow prunes the summary, not the history.
 At every compaction boundary it checks each entry of the summary for a source, removes those that have none, and keeps the originals.
 
 Offline:  hosts, parse, judge, judge-train, canaries, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
-A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs, proxy.
+A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs, proxy, mcp.
 For operators:  doctor, lag, report, rejudge, certificates, fleet, release, streams, alerts, keys, readers,
 dead-letters, erase, backup, restore, retention, db, topics.
 
@@ -81,6 +82,7 @@ def build() -> typer.Typer:
     app.command("submit")(submit.submit)
     app.command("watch")(watch.watch)
     app.command("proxy")(proxy.proxy)
+    app.command("mcp")(mcp.mcp)
     app.command("show")(show.show)
     app.command("runs")(runs.runs)
     app.command("judge")(judge.judge)

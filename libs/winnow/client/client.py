@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from pydantic import ValidationError
 
-from winnow.client.api import BoundaryView, PrunedPage, RecoveryRequest, SearchPage
+from winnow.client.api import BoundaryView, PrunedPage, RecoveryRequest, RunView, SearchPage
 from winnow.client.recovery import Recovered
 from winnow.client.reporter import CAPACITY, Reporter
 from winnow.client.result import Because, Compaction, Unheard, own
@@ -178,6 +178,10 @@ class WinnowClient:
     async def pruned_entries(self, run: str, *, cursor: str | None = None, limit: int = 20) -> PrunedPage:
         """What was pruned from the summaries of a run, the newest boundary first. Raise as `search_history`."""
         return await self._transport.pruned(run, cursor, limit, self._reading())
+
+    async def runs(self, *, most: int = 50) -> list[RunView]:
+        """The fleet's runs, the most recently active first, `most` of them (500 at most). Raise `Permanent` or `Retryable`."""
+        return list((await self._transport.runs(None, most, self._reading())).items)
 
     def adopted(self, boundary: Candidate, which: Adopted, *, because: str | None = None) -> None:
         """Report which text the agent goes on with. `compact` does so itself; a host that decided otherwise afterwards says it here."""

@@ -11,7 +11,7 @@ from uuid import UUID
 import httpx
 from pydantic import ValidationError
 
-from winnow.client.api import BoundaryPage, BoundaryView, Problem, PrunedPage, RecoveryRequest, SearchPage
+from winnow.client.api import BoundaryPage, BoundaryView, Problem, PrunedPage, RecoveryRequest, RunPage, SearchPage
 from winnow.client.backoff import Backoff, retry_after
 from winnow.client.recovery import Recovered
 from winnow.client.result import Because, Unheard
@@ -184,6 +184,11 @@ class HttpTransport:
         """One page of what was pruned of a run."""
         params = {"run": run, "limit": str(limit)} | _named(cursor=cursor)
         return self._read(PrunedPage, await self._patient("GET", "/v1/pruned-entries", deadline, params=params))
+
+    async def runs(self, cursor: str | None, limit: int, deadline: Deadline) -> RunPage:
+        """One page of the fleet's runs."""
+        params = {"limit": str(limit)} | _named(cursor=cursor)
+        return self._read(RunPage, await self._patient("GET", "/v1/runs", deadline, params=params))
 
     async def _submission(self, candidate: Candidate, deadline: Deadline) -> bytes:
         """The body to send: the candidate, or its claim check where it is too large to travel whole."""

@@ -10,7 +10,7 @@ from uuid import UUID
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
-from winnow.client.api import BoundaryPage, BoundaryView, PrunedPage, RecoveryRequest, SearchPage
+from winnow.client.api import BoundaryPage, BoundaryView, PrunedPage, RecoveryRequest, RunPage, SearchPage
 from winnow.client.feed import CONNECT_S, FETCH_WAIT_MS, Feed, Waiting, partition_of
 from winnow.client.http import HttpTransport, claimed
 from winnow.client.isolation import discarded, isolated
@@ -148,6 +148,10 @@ class KafkaTransport:
     async def pruned(self, run: str, cursor: str | None, limit: int, deadline: Deadline) -> PrunedPage:
         """One page of what was pruned of a run, through the gateway."""
         return await self._through().pruned(run, cursor, limit, deadline)
+
+    async def runs(self, cursor: str | None, limit: int, deadline: Deadline) -> RunPage:
+        """One page of the fleet's runs, through the gateway."""
+        return await self._through().runs(cursor, limit, deadline)
 
     def _through(self) -> HttpTransport:
         if self._gateway is None:

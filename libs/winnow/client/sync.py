@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
-from winnow.client.api import BoundaryView, PrunedPage, SearchPage
+from winnow.client.api import BoundaryView, PrunedPage, RunView, SearchPage
 from winnow.client.client import DEADLINE_S, READ_S, WinnowClient, checked_seconds
 from winnow.client.recovery import Recovered
 from winnow.client.result import Because, Compaction, own
@@ -105,6 +105,10 @@ class SyncWinnowClient:
     def pruned_entries(self, run: str, *, cursor: str | None = None, limit: int = 20) -> PrunedPage:
         """What was pruned from the summaries of a run; see `WinnowClient.pruned_entries`."""
         return self._call(self._client.pruned_entries(run, cursor=cursor, limit=limit), READ_S + STUCK_S)
+
+    def runs(self, *, most: int = 50) -> list[RunView]:
+        """The fleet's runs, the most recently active first; see `WinnowClient.runs`."""
+        return self._call(self._client.runs(most=most), READ_S + STUCK_S)
 
     def adopted(self, boundary: Candidate, which: Adopted, *, because: str | None = None) -> None:
         """Report which text the agent goes on with; see `WinnowClient.adopted`."""

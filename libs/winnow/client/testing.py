@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from uuid import UUID
 
-from winnow.client.api import BoundaryPage, BoundaryView, PrunedPage, RecoveryRequest, SearchHit, SearchPage, Status
+from winnow.client.api import BoundaryPage, BoundaryView, PrunedPage, RecoveryRequest, RunPage, RunView, SearchHit, SearchPage, Status
 from winnow.client.recovery import Recovered
 from winnow.client.transport import Report
 from winnow.contracts.deadline import Deadline
@@ -124,6 +124,13 @@ class MemoryTransport:
         if run not in self.pruned_entries:
             raise NotFound
         return self.pruned_entries[run]
+
+    async def runs(self, cursor: str | None, limit: int, deadline: Deadline) -> RunPage:
+        """The runs that were asked for, the latest first, on one page."""
+        del cursor, deadline  # one page, at once
+        self._up()
+        named = list(dict.fromkeys(candidate.run for candidate, _, _ in reversed(self._asked.values())))
+        return RunPage(items=tuple(RunView(run=run, agent="agent", boundaries=1) for run in named[:limit]))
 
     async def boundary(self, boundary_id: UUID, deadline: Deadline) -> BoundaryView:
         """What was asked under this id."""

@@ -3,7 +3,7 @@
 from typing import Protocol
 from uuid import UUID
 
-from winnow.client.api import BoundaryPage, BoundaryView, PrunedPage, RecoveryRequest, SearchPage
+from winnow.client.api import BoundaryPage, BoundaryView, PrunedPage, RecoveryRequest, RunPage, SearchPage
 from winnow.client.recovery import Recovered
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.events import Candidate, Committed, Observation, RuntimeEvent
@@ -46,3 +46,6 @@ class Transport(Protocol):
 
     async def pruned(self, run: str, cursor: str | None, limit: int, deadline: Deadline) -> PrunedPage:
         """One page of what was pruned of a run, the newest boundary first. Raise as `search`."""
+
+    async def runs(self, cursor: str | None, limit: int, deadline: Deadline) -> RunPage:
+        """One page of the fleet's runs, the most recently active first. Raise `Retryable`."""

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from winnow.contracts.events import Message
+from winnow.contracts.places import NOTICE
 from winnow.contracts.vocabulary import MessageKind, Origin
 
-#: First line of whatever Winnow tells an agent about originals, whichever tool it passes through: lists, excerpts, pages, errors.
-NOTICE: Final = "[winnow: recovered context, no evidence by itself]"
 #: Characters at the head of an output in which the notice is looked for: hosts wrap outputs in a few characters of JSON or markup.
 _HEAD_CHARS: Final = 200
 #: Names of the recovery tools, without anything but letters.

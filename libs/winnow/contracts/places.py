@@ -11,6 +11,9 @@ from typing import Final, Self
 
 from winnow.contracts.errors import NotFound
 
+#: First line of whatever Winnow tells an agent about originals besides their exact bytes: lists, excerpts, notes. It is known by it when it
+#: comes back in a history, whichever tool it passed through, and is no source.
+NOTICE: Final = "[winnow: recovered context, no evidence by itself]"
 #: Characters of a place at most: a handle, a full stop, a letter and nine digits.
 PLACE_CHARS: Final = 75
 _PLACE: Final = re.compile(r"([A-Za-z0-9_-]{22,64})(?:\.([em])([0-9]{1,9}))?", re.ASCII)
