@@ -16,7 +16,7 @@ from winnow.contracts.streams import MISSING_PREFIX
 from winnow.contracts.topics import COMMITTED, OBSERVATION, RUNTIME, Topic
 from winnow.contracts.vocabulary import Decision, Outcome, Reason, RuntimeEventKind
 from winnow.messaging.records import Dead, Handled, Received
-from winnow.storage import alarms, fleets, folding, observations, runtime_events, thresholds, watching
+from winnow.storage import alarms, fleets, folding, runtime_events, samples, thresholds, watching
 from winnow.storage.database import Database
 from winnow.storage.keys import Key
 from winnow.storage.policy import Policy
@@ -67,7 +67,8 @@ class RuntimeHandler:
                     ended = event.kind is RuntimeEventKind.RUN_ENDED
                     heard[event.fleet, event.run] = heard.get((event.fleet, event.run), False) or ended
             await watching.touch(tx, heard, settle=self._patience.settle, idle=self._patience.idle, now=now)
-        self._tell.runtime([e for e in events if e.event_id in new])
+            missed = await runtime_events.misses(tx, [e for e in events if e.event_id in new])
+        self._tell.runtime([e for e in events if e.event_id in new], missed=missed)
         return Handled()
 
 
@@ -104,9 +105,9 @@ class ObservationHandler:
             return Handled(dead=dead)
         async with self._database.transaction() as tx:
             await fleets.ensure(tx, {e.fleet for e in events}, default=self._default_point, now=now)
-            stored = await observations.put(tx, events, now=now)
-            report = await folding.fold(tx, stored.streams, self._policy, now=now)
-        self._tell.folded(report, seconds=time.perf_counter() - began, late=stored.late, duplicates=len(events) - len(stored.changed))
+            taken = await samples.take(tx, events, now=now)
+            report = await folding.fold(tx, taken.streams, self._policy, now=now, taken=taken)
+        self._tell.folded(report, seconds=time.perf_counter() - began, late=taken.late, duplicates=len(events) - len(taken.changed))
         return Handled(dead=dead)
 
 

@@ -65,7 +65,8 @@ class Closer:
         now, began = self._clock(), time.perf_counter()
         async with self._database.transaction() as tx:
             closed = await closing.close(tx, coin=self._coin, limit=RUNS_AT_ONCE, now=now)
-            report = await folding.fold(tx, closed.stored.streams, self._policy, now=now) if closed.stored.streams else None
+            units = closed.units
+            report = await folding.fold(tx, units.streams, self._policy, now=now, taken=units) if units.streams else None
         self._tell.closed(closed)
         if report is not None:
             self._tell.folded(report, seconds=time.perf_counter() - began)

@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from winnow.contracts import ids
 from winnow.contracts.events import Graded, Observation, Sampled
 from winnow.contracts.vocabulary import LabelFree
-from winnow.storage import observations, raw
-from winnow.storage.observations import Put
+from winnow.storage import raw, samples
+from winnow.storage.samples import Taken
 
 #: Who says what the streams that nobody grades are made of.
 GRADER = "winnow"
@@ -60,18 +60,18 @@ class Closed:
     taken: int
     #: Runs that became units, by why they were closed.
     because: Mapping[str, int]
-    stored: Put
+    #: Their units, taken and not yet written.
+    units: Taken
 
 
 async def close(tx: AsyncConnection, *, coin: random.Random, limit: int, now: datetime) -> Closed:
-    """Close runs whose time has come, longest first, and store their units; the caller folds `stored.streams`.
+    """Close runs whose time has come, longest first, and take their units, which the caller folds (`folding.fold` writes them).
 
     A run is a unit once: one that is heard of after it was closed is dropped when it is due again.
     """
     due = {(r["fleet"], r["run"]): r["ended_at"] for r in await raw.fetch(tx, _TAKE, now, limit)}
-    nothing = Put(changed=frozenset(), streams=(), late=0)
     if not due:
-        return Closed(taken=0, because={}, stored=nothing)
+        return Closed(taken=0, because={}, units=Taken())
     of = {(r["fleet"], r["run"]): r["boundaries"] for r in await raw.fetch(tx, _BOUNDARIES, *raw.columns(sorted(due), 2))}
     # A coin for each, boundaries or none: it is thrown before anything of them is looked at.
     coins = {run: coin.random() for run in sorted(due)}
@@ -88,7 +88,7 @@ async def close(tx: AsyncConnection, *, coin: random.Random, limit: int, now: da
     new = {(r["fleet"], r["run"]) for r in await raw.fetch(tx, _PUT, *raw.columns(rows, 10), now)}
     events = [event for run in sorted(new) if run in said for event in _units(run, picked[run], said[run], now)]
     because = Counter(_why(due[run]) for run in new)
-    return Closed(taken=len(due), because=because, stored=await observations.put(tx, events, now=now))
+    return Closed(taken=len(due), because=because, units=await samples.take(tx, events, now=now))
 
 
 def _why(ended_at: datetime | None) -> str:

@@ -1,7 +1,7 @@
 """The fold: in one transaction, units that can be decided go into the state of their stream, their fates into the ledger, alarms into acts.
 
-The order: the caller holds the rows of the streams; load -> place and configuration of new streams -> the units that wait -> fold (pure) ->
-fates -> states -> alarms. Whatever ends the process, all of it happened or nothing.
+The order: the caller holds the rows of the streams; load -> place and configuration of new streams -> the units that wait, stored or new ->
+fold (pure) -> fates and new units -> states -> alarms. Whatever ends the process, all of it happened or nothing.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from winnow.assurance.ledger import Fate
 from winnow.contracts.events import Alert
 from winnow.contracts.streams import MISSING_PREFIX
 from winnow.contracts.vocabulary import Family
-from winnow.storage import alarms, epochs, raw, streams, watched
+from winnow.storage import alarms, epochs, raw, samples, streams, watched
 from winnow.storage import ledger as stored_ledger
 from winnow.storage.alarms import Acting, Finding
 from winnow.storage.findings import alarm_finding, unreadable_finding, warn_finding
@@ -23,9 +23,11 @@ from winnow.storage.keys import StreamKey
 from winnow.storage.ledger import Decided, Waiting
 from winnow.storage.passage import Passage, advance, beside
 from winnow.storage.policy import Policy
+from winnow.storage.samples import Taken
 from winnow.storage.watched import Loaded
 
 _NOTHING = Waiting([], [])
+_NOTHING_NEW = Taken()
 
 
 @dataclass(slots=True)
@@ -38,20 +40,27 @@ class Report:
     more: list[StreamKey] = field(default_factory=list)
 
 
-async def fold(tx: AsyncConnection, keys: Sequence[StreamKey], policy: Policy, *, now: datetime) -> Report:
-    """Fold what can be decided of streams whose rows the caller has locked (`watched.lock`, or storing observations of them)."""
+async def fold(tx: AsyncConnection, keys: Sequence[StreamKey], policy: Policy, *, now: datetime, taken: Taken = _NOTHING_NEW) -> Report:
+    """Fold what can be decided of streams whose rows the caller has locked (`watched.lock`, or `samples.take`).
+
+    `taken`: the batch that was taken in this transaction; its new units are folded with those that are stored, and written.
+    """
     report = Report()
     found, companions = await _ready(tx, keys)
     report.alerts += await _hold_unreadable(tx, [*found.values(), *companions.values()], policy.acting, now)
     live = [f for f in found.values() if _live(f)]
-    waiting = await stored_ledger.pending(tx, [(f.key, f.row.last_seq if f.row else 0) for f in live], limit=policy.limit)
+    waiting = await _waiting(tx, live, taken, policy.limit, now)
     runs: list[Passage] = []
     decided: list[Decided] = []
+    fates: dict[StreamKey, list[tuple[Fate, int]]] = {}
     for one in live:
         there = waiting.get(one.key, _NOTHING)
         run = Passage(found=one, now=now)
         await advance(tx, run, there, policy)
-        decided += stored_ledger.stretches(one.key, run.fates, there.times)
+        new = taken.new.get(one.key, ())
+        stored = sum(1 for unit, _, _ in run.fates if unit.seq < new[0].seq) if new else len(run.fates)
+        decided += stored_ledger.stretches(one.key, run.fates[:stored], there.times)
+        fates[one.key] = [(fate, epoch) for _, fate, epoch in run.fates[stored:]]
         runs.append(run)
         companion = companions.get(one.key)
         if companion is not None and _live(companion) and run.fates:
@@ -62,10 +71,25 @@ async def fold(tx: AsyncConnection, keys: Sequence[StreamKey], policy: Policy, *
         if len(there.units) == policy.limit and run.fates:
             report.more.append(one.key)
     await stored_ledger.decide(tx, decided, now=now)
+    await samples.write(tx, taken, fates, now=now)
     rows = [row for run in runs if (row := _row(run, waiting.get(run.found.key, _NOTHING), policy)) is not None]
     await streams.save_states(tx, rows)
     report.alerts += await alarms.act(tx, await _findings(tx, runs, policy.acting), policy.acting, now=now)
     return report
+
+
+async def _waiting(tx: AsyncConnection, live: Sequence[Loaded], taken: Taken, limit: int, now: datetime) -> dict[StreamKey, Waiting]:
+    """The units of each stream that are not decided, at most `limit`: those that are stored, then those of this transaction."""
+    after = {f.key: f.row.last_seq if f.row else 0 for f in live}
+    # A stream whose next unit is a new one has nothing else that waits.
+    behind = [(key, last) for key, last in after.items() if key not in taken.new or last + 1 < taken.new[key][0].seq]
+    waiting = await stored_ledger.pending(tx, behind, limit=limit) if behind else {}
+    for key in after:
+        there = waiting.get(key, _NOTHING)
+        new = taken.units(key, limit - len(there.units))
+        if new:
+            waiting[key] = stored_ledger.extended(there, new, now=now)
+    return waiting
 
 
 def companion_of(key: StreamKey) -> StreamKey:

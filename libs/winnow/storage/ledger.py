@@ -56,6 +56,11 @@ def _waiting(row: raw.Record) -> Waiting:
     return Waiting(units, row["times"])
 
 
+def extended(waiting: Waiting, new: Sequence[Unit], *, now: datetime) -> Waiting:
+    """With the units of this very transaction behind those that are stored."""
+    return Waiting([*waiting.units, *new], [*waiting.times, *[now] * len(new)])
+
+
 class Decided(NamedTuple):
     """The fate of units that follow one another, to be written."""
 

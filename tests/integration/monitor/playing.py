@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.integration.monitor.conftest import Clock
 from winnow.contracts.events import Alert, Graded, Observation, Sampled
-from winnow.storage import folding, observations, raw, streams, watched
+from winnow.storage import folding, raw, samples, streams, watched
 from winnow.storage.database import Database
 from winnow.storage.folding import Report
 from winnow.storage.keys import StreamKey
@@ -53,8 +53,8 @@ class Player:
     async def send(self, events: Sequence[Observation]) -> Report:
         """Store and fold, as the service does."""
         async with self.db.transaction() as tx:
-            stored = await observations.put(tx, events, now=self.clock())
-            report = await folding.fold(tx, stored.streams, self.policy, now=self.clock())
+            taken = await samples.take(tx, events, now=self.clock())
+            report = await folding.fold(tx, taken.streams, self.policy, now=self.clock(), taken=taken)
         self.alerts += report.alerts
         return report
 
