@@ -14,6 +14,9 @@ from datetime import datetime
 from decimal import Decimal
 from functools import partial
 
+from opentelemetry.context import Context
+
+from services.judge import spans
 from winnow.contracts import ids
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.events import Alert, CanaryScore, Evidence, JudgeId, Message, Messages, Scores, Text
@@ -67,7 +70,7 @@ class Asking:
         self._clock = clock
         self._telemetry = telemetry
 
-    async def ask(self, event: Evidence, named: str | None, boundary: Boundary) -> Told:
+    async def ask(self, event: Evidence, named: str | None, boundary: Boundary, context: Context | None = None) -> Told:
         """Nothing to judge, or the answer of the first judge that has one; without any, the boundary is unjudged and its text stands."""
         order = [name for name in dict.fromkeys((named or self._fallback, self._fallback, LAST_RESORT)) if name in self._judges]
         first = self._judges[order[0]]
@@ -75,7 +78,7 @@ class Asking:
             return _nothing(event, first, Outcome.NOT_A_SUMMARY, event.not_a_summary)
         if not event.entries:
             return _nothing(event, first, Outcome.JUDGED, Reason.NO_ENTRIES)
-        calls = _Calls(boundary)
+        calls = _Calls(boundary, context)
         judge, late, answer = (
             first,
             False,
@@ -121,9 +124,11 @@ class Asking:
         if remote:
             async with self._database.transaction() as tx:
                 await judge_calls.start(tx, [intent])
-        began = time.perf_counter()
+        began, began_ns = time.perf_counter(), time.time_ns()
         answer = await judge.judge(with_canaries(request), Deadline.after(left, time.monotonic))
         took = time.perf_counter() - began
+        ended_ns = began_ns + int(took * 1e9)
+        spans.record(self._telemetry.traces, calls.context, self._judges, judge, answer, began_ns=began_ns, ended_ns=ended_ns)
         answer = calls.without_canaries(request.evidence, answer)
         calls.end(intent, judge.id, answer, self._clock(), took, started=remote)
         self._count(judge, answer, took)
@@ -202,8 +207,10 @@ class Asking:
 class _Calls:
     """The calls that one boundary took."""
 
-    def __init__(self, boundary: Boundary) -> None:
+    def __init__(self, boundary: Boundary, context: Context | None) -> None:
         self._boundary = boundary
+        #: The trace that the calls belong to.
+        self.context = context
         self.finished: list[judge_calls.Finished] = []
         self.recorded: list[tuple[judge_calls.Intent, judge_calls.Finished]] = []
         self.failures: list[tuple[JudgeId, str]] = []

@@ -10,6 +10,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from opentelemetry.util.types import AttributeValue
+
 from services.judge.asking import Asking, Told
 from winnow.contracts.events import Evidence
 from winnow.contracts.topics import EVIDENCE, SCORES, Topic
@@ -22,7 +24,9 @@ from winnow.storage.database import Database
 from winnow.storage.keys import Key, Stage
 from winnow.storage.originals import Content, NewHandle
 from winnow.storage.outputs import outgoing_of, output_of
+from winnow.telemetry import Attr
 from winnow.telemetry.telemetry import Telemetry
+from winnow.telemetry.traces import annotate
 
 #: Boundaries that are judged at the same time; it bounds the load on a remote judge.
 REMOTE_CONCURRENCY = 4
@@ -102,7 +106,8 @@ class JudgeHandler:
             """Judge one boundary."""
             boundary = known[Key(received.event.fleet, received.event.boundary_id)]
             async with gate:
-                told = await self._asking.ask(received.event, names[id(received)], boundary)
+                told = await self._asking.ask(received.event, names[id(received)], boundary, received.context)
+            annotate(received.context, _said(told))
             await asyncio.sleep(0)  # the other services of this process get their turn
             return _Answered(received=received, told=told)
 
@@ -135,6 +140,19 @@ class JudgeHandler:
             self._telemetry.metrics.count("winnow_alerts_total", kind=alert.kind.value)
             self._telemetry.log.error("alert_raised", kind=alert.kind.value, because=alert.because)
         return stages.stored_by(rows, done, Stage.SCORES, now=now)
+
+
+def _said(told: Told) -> dict[Attr, AttributeValue | None]:
+    """What the span of a boundary says of its judging."""
+    event = told.event
+    return {
+        Attr.BOUNDARY_ID: str(event.boundary_id),
+        Attr.JUDGE: event.judge.name,
+        Attr.OUTCOME: event.outcome.value,
+        Attr.REASON: event.reason.value if event.reason else None,
+        Attr.ENTRIES_TOTAL: len(event.scores),
+        Attr.ENTRIES_UNSCORED: sum(score.score is None for score in event.scores),
+    }
 
 
 def _judge_of(boundary: Boundary, points: Mapping[int, fleets.OperatingPoint]) -> str | None:

@@ -5,10 +5,13 @@ each run -> decide boundary by boundary in the order of the run, so that a child
 committed bytes -> commit; then publish what is *stored*, with what became of canaries, and acknowledge.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
+
+from opentelemetry.util.types import AttributeValue
 
 from services.pruner import canaries
 from winnow.compaction.carry import Support, roots
@@ -24,7 +27,9 @@ from winnow.storage.database import Database, Transaction
 from winnow.storage.keys import ContentKey, Key, Stage
 from winnow.storage.originals import Content, Kind, NewHandle
 from winnow.storage.outputs import outgoing_of, output_of
+from winnow.telemetry import Attr
 from winnow.telemetry.telemetry import Telemetry
+from winnow.telemetry.traces import annotate
 
 #: What `pinned_by` says of an entry that an agent asked back.
 PINNED_BY = "recovery"
@@ -102,6 +107,10 @@ class PrunerHandler:
                 tx, {_stamped(known[Key(r.event.fleet, r.event.boundary_id)]) for r in valid if r.event.canaries}
             )
         self._count(fresh, known)
+        told = {(event.fleet, event.boundary_id): event for event in fresh}
+        for received in valid:
+            if (event := told.get((received.event.fleet, received.event.boundary_id))) is not None:
+                annotate(received.context, _told(event))
         outgoing: list[Outgoing] = []
         for received in valid:
             key = Key(received.event.fleet, received.event.boundary_id)
@@ -203,6 +212,26 @@ class _Decided:
     event: Committed
     committed: bytes
     written: _Written
+
+
+def _told(event: Committed) -> dict[Attr, AttributeValue | None]:
+    """What the span of a boundary says of its end: counts, never texts."""
+    decisions = Counter(d.decision for d in event.decisions)
+    return {
+        Attr.BOUNDARY_ID: str(event.boundary_id),
+        Attr.BOUNDARY_INDEX: event.index,
+        Attr.MODE: event.mode.value,
+        Attr.OUTCOME: event.outcome.value,
+        Attr.REASON: event.reason.value if event.reason else None,
+        Attr.THRESHOLD: event.tau,
+        Attr.JUDGE: None if event.judge is None else event.judge.name,
+        Attr.ENTRIES_TOTAL: len(event.decisions),
+        Attr.ENTRIES_KEPT: len(event.decisions) - decisions[Decision.PRUNED],
+        Attr.ENTRIES_PRUNED: decisions[Decision.PRUNED],
+        Attr.ENTRIES_PINNED: sum(d.pinned_by is not None for d in event.decisions),
+        Attr.ENTRIES_UNSCORED: sum(d.score is None for d in event.decisions),
+        Attr.CHARS_AFTER: len(event.summary.text) if isinstance(event.summary, Text) and event.summary.text is not None else None,
+    }
 
 
 def _observed(received: Received[Scores], point: fleets.OperatingPoint | None, at: datetime) -> Iterator[Outgoing]:

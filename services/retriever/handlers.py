@@ -9,7 +9,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from uuid import UUID
 
+from opentelemetry.util.types import AttributeValue
 from pydantic import ValidationError
 
 from services.retriever import rejections
@@ -26,12 +28,14 @@ from winnow.contracts.topics import CANDIDATE, EVIDENCE, Topic
 from winnow.contracts.vocabulary import Reason, Rules
 from winnow.judging.canaries import Ground
 from winnow.messaging.records import Handled, Outgoing, Received
-from winnow.storage import boundaries, fleets, originals, recovery, stages
+from winnow.storage import boundaries, canaries, erase, fleets, originals, recovery, stages
 from winnow.storage.boundaries import Boundary, NewBoundary, Status
 from winnow.storage.database import Database
 from winnow.storage.keys import Key, Stage
 from winnow.storage.originals import Content, Kind, NewHandle
 from winnow.storage.outputs import outgoing_of, output_of
+from winnow.telemetry import Attr
+from winnow.telemetry.traces import annotate
 
 #: Characters of a boundary above which the core works in a thread: 100,000 take about 0.1 s, in which no heartbeat would be sent.
 INLINE_CHARACTERS = 100_000
@@ -131,6 +135,7 @@ class RetrieverHandler:
                 refused.append(work.refused(Reason.ID_CONFLICT, "the boundary id was submitted before with other content; use a new id"))
             elif (answer := answers.get(work.key)) is not None:
                 outgoing.append(outgoing_of(EVIDENCE, answer, work.received.context))
+                annotate(work.received.context, _told(work, examined.get((work.key, work.request_sha256))))
         rejected = await rejections.settle(self._database, refused, now=self._clock())
         return Handled(outgoing=(*again, *outgoing, *rejected), dead=[r.dead for r in refused])
 
@@ -241,6 +246,7 @@ class RetrieverHandler:
                 for w in works
             ]
             inserted = await boundaries.insert_new(tx, rows)
+            gone = await erase.erased_runs(tx, {(k.fleet, c.donor) for k, made in planted.items() for c in made if c.donor is not None})
             handles: list[NewHandle] = []
             answers: list[stages.EvidenceAnswer] = []
             for work, found in zip(works, inserted, strict=True):
@@ -250,8 +256,8 @@ class RetrieverHandler:
                 own = {kind: have.get(kind) or originals.new_handle() for kind in _kinds(work)}
                 handles.extend(_handles(work, {k: h for k, h in own.items() if k not in have}))
                 event = _evidence(work, examined[work.key, work.request_sha256], found.boundary, current[work.key.fleet], own)
-                if own_canaries := planted.get(work.key):
-                    event = event.model_copy(update={"canaries": own_canaries})
+                if own_canaries := [c for c in planted.get(work.key, ()) if (work.key.fleet, c.donor) not in gone]:
+                    event = event.model_copy(update={"canaries": tuple(own_canaries)})
                 output, overflow = output_of(EVIDENCE, event, traceparent=work.received.envelope.traceparent)
                 if overflow is not None:
                     await originals.put(tx, [overflow.content])
@@ -259,6 +265,9 @@ class RetrieverHandler:
                 answers.append(stages.EvidenceAnswer(event=event, output=output))
             await originals.put_handles(tx, handles)
             done = await stages.store_evidence(tx, answers, now=now)
+            await canaries.note(
+                tx, [donor for a in answers if Key(a.event.fleet, a.event.boundary_id) in done for donor in _donors(a.event)]
+            )
         requests = {found.boundary.key: found.boundary.request_sha256 for found in inserted}
         return requests, stages.stored_by(answers, done, Stage.EVIDENCE, now=now)
 
@@ -333,6 +342,27 @@ def _ground(work: _Work, found: Examined) -> Ground:
         rules=event.rules,
         examined=found,
     )
+
+
+def _told(work: _Work, found: Examined | None) -> dict[Attr, AttributeValue | None]:
+    """What the span of a candidate says of it: counts, never texts. `found` is None for what was answered before."""
+    event = work.received.event
+    return {
+        Attr.BOUNDARY_ID: str(event.boundary_id),
+        Attr.BOUNDARY_INDEX: event.index,
+        Attr.HOST: event.host,
+        Attr.MODE: event.mode.value,
+        Attr.CHARS_BEFORE: len(event.candidate),
+        Attr.ENTRIES_TOTAL: None if found is None else len(found.analysis.entries),
+        Attr.EVIDENCE_PASSAGES: None if found is None else len(found.analysis.passages),
+    }
+
+
+def _donors(event: Evidence) -> Iterator[tuple[str, str, UUID, datetime]]:
+    """The runs whose entries an answer holds as canaries, so that erasing them finds it."""
+    for canary in event.canaries:
+        if canary.donor is not None:
+            yield event.fleet, canary.donor, event.boundary_id, event.boundary_at
 
 
 def _evidence(work: _Work, found: Examined, boundary: Boundary, fleet: fleets.Fleet, own: dict[Kind, str]) -> Evidence:

@@ -22,6 +22,10 @@ class Capabilities:
     reads_texts: bool
     #: Tokens that one request may hold; None: no limit. A longer boundary is split by the judge, which says so in its calls.
     context_tokens: int | None = None
+    #: Who provides a remote judge, in the words of OpenTelemetry's GenAI conventions where they have one: typesafe, openrouter, anthropic.
+    provider: str | None = None
+    #: Host of its endpoint; never a whole URL, which may hold an account's name.
+    server: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,8 @@ class JudgeCall:
     model: str
     #: Who was asked, where it is not the judge that answers: a member of an ensemble.
     judge: JudgeId | None = None
+    #: The model that was asked for; `model` is the one that answered, where one did.
+    asked_model: str | None = None
     requests: int = 1  # with retries
     input_tokens: int | None = None
     output_tokens: int | None = None

@@ -18,6 +18,7 @@ class Attr(StrEnum):
     ENTRIES_PINNED = "winnow.entries.pinned"
     ENTRIES_UNSCORED = "winnow.entries.unscored"
     THRESHOLD = "winnow.threshold"
+    JUDGE = "winnow.judge.name"
     JUDGE_REQUESTS = "winnow.judge.requests"
     EVIDENCE_PASSAGES = "winnow.evidence.passages"
     EVIDENCE_TRUNCATED = "winnow.evidence.truncated"
@@ -38,6 +39,7 @@ class Attr(StrEnum):
     GENAI_REQUEST_MODEL = "gen_ai.request.model"
     GENAI_RESPONSE_MODEL = "gen_ai.response.model"
     GENAI_INPUT_TOKENS = "gen_ai.usage.input_tokens"
+    GENAI_OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
     SERVER_ADDRESS = "server.address"
 
 
@@ -54,7 +56,8 @@ ATTRIBUTE_DOCS: dict[Attr, str] = {
     Attr.ENTRIES_PINNED: "Entries pinned by the host or the profile.",
     Attr.ENTRIES_UNSCORED: "Entries without a usable answer.",
     Attr.THRESHOLD: "The threshold tau.",
-    Attr.JUDGE_REQUESTS: "Requests to the judge for this boundary.",
+    Attr.JUDGE: "The judge that was asked, by its configured name.",
+    Attr.JUDGE_REQUESTS: "Requests to the judge, with retries.",
     Attr.EVIDENCE_PASSAGES: "Passages in the pool.",
     Attr.EVIDENCE_TRUNCATED: "The pool was cut.",
     Attr.CHARS_BEFORE: "Characters of the candidate.",
@@ -74,5 +77,6 @@ ATTRIBUTE_DOCS: dict[Attr, str] = {
     Attr.GENAI_REQUEST_MODEL: "Model that was asked.",
     Attr.GENAI_RESPONSE_MODEL: "Model that answered.",
     Attr.GENAI_INPUT_TOKENS: "Input tokens.",
+    Attr.GENAI_OUTPUT_TOKENS: "Output tokens.",
     Attr.SERVER_ADDRESS: "Host of a remote judge.",
 }

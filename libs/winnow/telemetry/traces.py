@@ -8,10 +8,12 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
-from opentelemetry.trace import NoOpTracer, Tracer
+from opentelemetry.trace import NoOpTracer, Tracer, get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.util.types import AttributeValue
 
 from winnow.telemetry.settings import TelemetrySettings
+from winnow.telemetry.spans import Attr
 
 #: Bytes of a trace header that is read; the specification needs 512, and a longer one is an attack or a mistake.
 MAX_HEADER_BYTES = 1024
@@ -24,6 +26,13 @@ def package_version() -> str:
         return version("winnow-compaction")
     except PackageNotFoundError:
         return "0"
+
+
+def annotate(context: Context | None, attributes: Mapping[Attr, AttributeValue | None]) -> None:
+    """Set attributes of the span of a context, where it is recorded; None is left out. Content never stands in an attribute."""
+    span = get_current_span(context)
+    if span.is_recording():
+        span.set_attributes({name.value: value for name, value in attributes.items() if value is not None})
 
 
 class Traces:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 from winnow.judging.adapters.breaker import Breaker, BreakerPolicy
 from winnow.judging.adapters.endpoint import Endpoint, Surroundings
@@ -29,6 +30,10 @@ KNOWN_PRICES: Mapping[str, Price] = {
     "typesafe/jev-1.13": Price(input_usd=0.042),
     "typesafe/jev-1.13-20260917": Price(input_usd=0.042),
 }
+
+
+#: Names of providers in traces, by the end of the endpoint's host.
+PROVIDERS = (("typesafe.ai", "typesafe"), ("openrouter.ai", "openrouter"), ("anthropic.com", "anthropic"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +110,16 @@ def _remote(name: str, spec: RemoteSpec, around: Surroundings, transport: Transp
         ),
         context_tokens=spec.context_tokens,
         now=around.now,
+        provider=provider_of(spec),
+        server=urlsplit(spec.url).hostname,
     )
+
+
+def provider_of(spec: RemoteSpec) -> str:
+    """Who is asked, by the host of the endpoint; a gateway of one's own goes by the protocol that it speaks."""
+    host = urlsplit(spec.url).hostname or ""
+    spoken = "typesafe" if isinstance(spec, JevSpec) else "anthropic"
+    return next((name for suffix, name in PROVIDERS if host == suffix or host.endswith(f".{suffix}")), spoken)
 
 
 def _wire(spec: RemoteSpec) -> Wire:

@@ -88,8 +88,14 @@ class RemoteJudge:
         policy: RemotePolicy,
         context_tokens: int,
         now: Callable[[], datetime],
+        provider: str | None = None,
+        server: str | None = None,
     ) -> None:
-        """`masker` is made when a boundary comes, not before: its detectors take half a second to load."""
+        """Nothing is opened.
+
+        `masker` is made when a boundary comes, not before: its detectors take half a second to load. `provider` and `server` are told by
+        the capabilities, for traces.
+        """
         self._wire = wire
         self._endpoint = endpoint
         self._transport = transport
@@ -99,7 +105,15 @@ class RemoteJudge:
         self._now = now
         version = f"{wire.version}/{'+'.join(policy.models)}" + (f"/votes-{policy.votes}" if policy.votes > 1 else "")
         self._id = JudgeId(name=name, version=version[:200])
-        self._capabilities = Capabilities(remote=True, deterministic=False, refutes=True, reads_texts=True, context_tokens=context_tokens)
+        self._capabilities = Capabilities(
+            remote=True,
+            deterministic=False,
+            refutes=True,
+            reads_texts=True,
+            context_tokens=context_tokens,
+            provider=provider,
+            server=server,
+        )
 
     def __repr__(self) -> str:
         """Name and version; no URL and no key."""
@@ -191,6 +205,7 @@ class RemoteJudge:
         call = JudgeCall(
             judge=self._id,
             model=_models(readings) or model,
+            asked_model=model,
             requests=sum(vote.requests for vote in votes),
             input_tokens=_sum([r.input_tokens for r in readings]) if known else None,
             output_tokens=_sum([r.output_tokens for r in readings]) if known else None,
