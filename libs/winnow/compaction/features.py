@@ -24,7 +24,7 @@ from winnow.compaction.style import Style
 from winnow.compaction.values import Value, scaled_number, sums
 
 #: Version of the features and of the text processing below them. Scores and calibrations are bound to it.
-FEATURES_VERSION: Final = f"2.{texts.TEXT_VERSION}"
+FEATURES_VERSION: Final = f"3.{texts.TEXT_VERSION}"
 
 #: Units of M whose characters are compared with an entry: the two that cover most of its tokens.
 CARRY_CANDIDATES: Final = 2
@@ -42,6 +42,8 @@ _FIELDS_CAP: Final = 3
 _TOLD_CAP: Final = 3
 #: Neighbouring values of an entry that are looked at as pairs.
 _PAIRS: Final = 10
+#: Weight of values that no source holds, from which on they speak against M: one code, or two other values.
+_UNHELD_FROM: Final = 2
 #: Shortest value that is an identifier by holding letters and digits.
 _IDENTIFIER_CHARS: Final = 4
 #: Decimals of a stored feature. Whoever computes with features computes with the stored ones.
@@ -54,6 +56,7 @@ _TOKEN_NAMES: Final = (
 _ALIGNED_NAMES: Final = ("prev_stretch", "prev_strict", "prev_share", "prev_dice", "prev_covered")
 _VALUE_NAMES: Final = (
     "val2_env", "val2_orph", "val_cooc", "val_user", "val_near", "val_first", "val_unit", "rec_id", "rec_told", "told_pairs", "derived",
+    "unheld",
 )  # fmt: skip
 _STYLE_NAMES: Final = ("obs", "imper", "modal", "lead")
 #: Names of all features, in the order of a row.
@@ -199,7 +202,7 @@ class Valued(NamedTuple):
 def value_features(values: Sequence[Value], lookup: Lookup) -> Valued:  # noqa: C901, PLR0912  one pass, a branch a count
     """Features that rest on the values of one entry."""
     number = len(values) or 1
-    two_env = orphan = first_user = span_sources = strong_prev = identifiers = returned = 0
+    two_env = orphan = first_user = span_sources = strong_prev = identifiers = returned = weight = unheld = 0
     windows: list[AbstractSet[int]] = []
     orphan_numbers: list[str] = []
     known_numbers: list[str] = []
@@ -208,6 +211,9 @@ def value_features(values: Sequence[Value], lookup: Lookup) -> Valued:  # noqa: 
     for value, place in zip(values, places, strict=True):
         task, user, _, previous, source = place.first
         known = previous is not None or source is not None
+        weight += value.weight
+        if not known:
+            unheld += value.weight
         if task is None and user is None:
             if known:
                 two_env += 1
@@ -245,6 +251,7 @@ def value_features(values: Sequence[Value], lookup: Lookup) -> Valued:  # noqa: 
         float(min(returned, _FIELDS_CAP)),
         float(_told_pairs(places, lookup)),
         float(_is_derived(known_numbers, other_numbers)),
+        unheld / weight if unheld >= _UNHELD_FROM else 0.0,
     )
     return Valued(features, span_sources, strong_prev, orphan_numbers, known_numbers)
 

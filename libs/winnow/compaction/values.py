@@ -64,6 +64,9 @@ class Value:
     is_weak: bool
     #: Last part of a path or address, where it tells one thing from another; else empty. Who says it first, says the path.
     name: str = ""
+    #: How much it counts that no source holds it: 0 for a weak one, 2 for a code, name of a file or path, 1 for the rest. Numbers may be
+    #: computed, names and phrases be reworded; nobody rewords a code.
+    weight: int = 1
 
 
 def is_short_number(needle: str) -> bool:
@@ -124,7 +127,15 @@ def _value(shown: str) -> Value | None:
     if not needle or shown.upper() in _NO_VALUES:
         return None
     is_weak = len(needle) <= 2 and needle.isdigit()  # noqa: PLR2004  as `Value.is_weak` says
-    return Value(shown, needle, _ways(needle), _NUMBER.fullmatch(needle) is not None, is_weak, _name(needle))
+    is_number = _NUMBER.fullmatch(needle) is not None
+    return Value(shown, needle, _ways(needle), is_number, is_weak, _name(needle), 0 if is_weak else 2 if _is_code(needle, is_number) else 1)
+
+
+def _is_code(needle: str, is_number: bool) -> bool:  # noqa: FBT001  said by the caller, who knows it
+    """Whether a value is one word with a digit, an underscore, a slash or a dot, and no bare number."""
+    if is_number or " " in needle:
+        return False
+    return any(map(str.isdigit, needle)) or "_" in needle or "/" in needle or "." in needle
 
 
 def _name(needle: str) -> str:

@@ -20,6 +20,8 @@ from winnow.contracts.vocabulary import MessageKind
 
 T = TypeVar("T")
 
+#: Share of an entry's words in one line of another summary, from which on that line may say the same.
+_SAME_WORDS: Final = 0.5
 #: A number that is changed: a maximal run of at least two digits. A single digit stands in every text, so that changing it proves little.
 _NUMBER: Final = re.compile(r"[0-9]{2,}")
 
@@ -124,6 +126,23 @@ class Case:
         """The previous summary as values are matched."""
         return _matched(self.previous or "")
 
+    @cached_property
+    def previous_lines(self) -> tuple[frozenset[str], ...]:
+        """Words of each line of the previous summary."""
+        return tuple(frozenset(texts.tokens(texts.normalise(line))) for line in (self.previous or "").splitlines())
+
+    def may_say(self, entry: str, *, previous: bool) -> bool:
+        """Whether the previous summary, or an output, may support an entry of another run, so that nothing is certain of it.
+
+        It may if it holds one of the entry's values. A previous summary may also if one of its lines has half of the entry's words: runs of
+        one kind of work carry the same rules of their task, and those name no value.
+        """
+        said = self.said_by_previous if previous else self.said_by_outputs
+        if any(holds(said, value) for value in telling(entry)):
+            return True
+        words = frozenset(texts.tokens(texts.normalise(texts.strip_marker(entry)))) if previous else frozenset()
+        return any(len(words & line) >= _SAME_WORDS * len(words) for line in self.previous_lines) if words else False
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stressed:
@@ -149,7 +168,7 @@ def stressed(kind: Stress, cases: Sequence[Case], chance: Chance) -> Iterator[St
         cases: boundaries with labels; donors of one another.
         chance: draws donors, numbers and digits. The same seed and cases give the same changes.
 
-    A donor that holds one of an entry's values is rejected for that entry: it may state the same fact. An entry without any donor is left
+    A donor that may state the same fact (`Case.may_say`) is rejected for that entry. An entry without any donor is left
     out. A case can give several changed boundaries, each with other entries.
     """
     match kind:
@@ -178,22 +197,19 @@ def _previous_only(case: Case) -> list[int]:
 
 
 def _with_donors(kind: Stress, cases: Sequence[Case], chance: Chance, fits: Callable[[Case, Case], bool]) -> Iterator[Stressed]:
-    """Swap outputs or the previous summary for those of donors, as few donors a case as hold none of the entries' values."""
+    """Swap outputs or the previous summary for those of donors, as few donors a case as are needed to have a clean one an entry."""
     of_previous = kind is Stress.PREVIOUS_SWAPPED
     for case in cases:
         wanted = _previous_only(case) if of_previous else _outputs_only(case)
         donors = [other for other in cases if other.run != case.run and fits(case, other)]
         chance.shuffle(donors)
-        values = {n: telling(case.text_of(n)) for n in wanted}
         for donor in donors:
-            if not values:
+            if not wanted:
                 break
-            said = donor.said_by_previous if of_previous else donor.said_by_outputs
-            free = tuple(n for n, of_entry in values.items() if not any(holds(said, value) for value in of_entry))
+            free = tuple(n for n in wanted if not donor.may_say(case.text_of(n), previous=of_previous))
             if not free:
                 continue
-            for n in free:
-                del values[n]
+            wanted = [n for n in wanted if n not in free]
             changed = replace(case, previous=donor.previous) if of_previous else _swapped(case, donor)
             yield Stressed(kind=kind, case=changed, entries=free)
 

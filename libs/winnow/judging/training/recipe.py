@@ -28,7 +28,8 @@ ENV_SIGNS: Final[Mapping[str, int]] = {
     "bg_task": -1,
     "fm_agent": -1,
 }
-#: Features of "the previous summary says it". None of them looks at outputs or P.
+#: Features of "the previous summary says it". None of them looks at outputs or P, but for `unheld`: an entry that names what neither M nor
+#: any output holds is a new statement on a subject that M treats, however many words they share.
 PREV_SIGNS: Final[Mapping[str, int]] = {
     "prev_stretch": 1,
     "prev_strict": 1,
@@ -38,6 +39,7 @@ PREV_SIGNS: Final[Mapping[str, int]] = {
     "val_unit": 1,
     "fm_user": -1,
     "lead": -1,
+    "unheld": -1,
 }
 #: Weight of a log loss beside the penalty: a tenth, because entries of one run are not independent.
 STRENGTH: Final = 0.1
@@ -70,11 +72,13 @@ class Heads:
 
 
 def heads(rows: Rows, train: Bools) -> Heads:
-    """Fit both heads on the rows of `train`: each on the natural entries and on those that lost its source."""
-    of_outputs = np.isin(rows.change, OF_OUTPUTS)
-    env = train & (rows.natural | of_outputs)
+    """Fit both heads on the rows of `train`: each on the natural entries and on changed ones that it must not keep.
+
+    An entry that lost its outputs and that M does not say either teaches the head of M, too, what a new statement looks like.
+    """
+    env = train & (rows.natural | np.isin(rows.change, OF_OUTPUTS))
     # Where no word of the entry stands in M, M says nothing, without a fit.
-    prev = train & (rows.column(OVERLAP) > 0.0) & ~of_outputs
+    prev = train & (rows.column(OVERLAP) > 0.0) & (rows.natural | (rows.prev == 0.0))
     return Heads(env=_head(rows, env, ENV_SIGNS, rows.env), prev=_head(rows, prev, PREV_SIGNS, rows.prev))
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from winnow.compaction.boundary import examine
 from winnow.judging.evaluation.labelled import LabelledBoundary, is_reasoning
 from winnow.judging.evaluation.metrics import Bools, Floats
-from winnow.judging.stress import Chance, Stress, Stressed, holds, stressed, telling
+from winnow.judging.stress import Chance, Stress, Stressed, stressed
 
 #: A column that tells which run, or domain, each row belongs to.
 Groups = NDArray[np.object_]
@@ -94,8 +94,7 @@ def _changed(changed: Stressed) -> Iterator[dict[str, Any]]:
     if not isinstance(boundary, LabelledBoundary):  # pragma: no cover  changes copy the case that they are given
         return
     of_outputs = changed.kind in OF_OUTPUTS
-    said = boundary.said_by_outputs if of_outputs else boundary.said_by_previous
-    free = {label.n for label in boundary.entries if not any(holds(said, value) for value in telling(boundary.text_of(label.n)))}
+    free = {label.n for label in boundary.entries if not boundary.may_say(boundary.text_of(label.n), previous=not of_outputs)}
     truth = {
         label.n: (False, label.prev) if of_outputs else (label.env, False)
         for label in boundary.entries

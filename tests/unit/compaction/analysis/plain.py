@@ -237,6 +237,10 @@ def features(  # noqa: C901, PLR0915  all definitions in one place, to be read f
         in_window = max((sum(holds(value, window) for value in values) for window in neighbours), default=0)
         in_unit = max((sum(holds(value, unit) for value in values) for unit in lower["M"]), default=0)
         single = [len(value.ways) == 1 for value in values]
+        counts = [
+            0 if value.is_weak else 2 if re.fullmatch(r"\S*[\d_/.]\S*", value.needle) and not value.is_number else 1 for value in values
+        ]
+        unheld = sum(of for of, held in zip(counts, env, strict=True) if not held)
         found.append(
             {
                 "novel_pass": max((share(one - said["P"] - said["U"]) for one in sets), default=0.0),
@@ -265,6 +269,7 @@ def features(  # noqa: C901, PLR0915  all definitions in one place, to be read f
                         if one
                     ),
                 ),
+                "unheld": unheld / sum(counts) if unheld >= 2 else 0.0,
                 "told_pairs": min(3, bound) if all(single) else None,
                 "fields": min(4, agreeing(set(stream), outputs)),
                 "prev_stretch": math.log1p(max((best_stretch(stream, unit, spread, 1.0) for unit in units), default=0.0)),
