@@ -15,7 +15,7 @@ from services.gateway.keys import Keys
 from services.gateway.parts import Parts
 from services.gateway.quotas import Quotas
 from services.gateway.relay import Relay
-from services.gateway.server import WebServer
+from services.gateway.server import WebServer, tls_context
 from services.gateway.settings import GatewaySettings
 from services.gateway.shell import Shell
 from services.gateway.tasks import Tasks
@@ -75,12 +75,14 @@ class GatewayService:
         self._console = (
             Console.over(self._pages, parts.keys, console, topic_prefix=kafka.topic_prefix, now=utc_now) if console.console else None
         )
+        password = settings.gateway_tls_key_password
         self._server = WebServer(
             Shell(make_api(parts, self._console), telemetry, most_requests=settings.gateway_max_requests),
             host=settings.gateway_host,
             port=settings.gateway_port,
             keepalive_s=settings.gateway_keepalive_s,
             drain_s=settings.gateway_drain_s,
+            tls=tls_context(settings.gateway_tls_certfile, settings.gateway_tls_keyfile, password.get_secret_value() if password else ""),
         )
 
     @property

@@ -8,6 +8,7 @@ from winnow.client.isolation import discarded, isolated
 from winnow.messaging.bus import Bus
 from winnow.messaging.lag import LagReader, LagWatch
 from winnow.messaging.outbox import OutboxRelay
+from winnow.messaging.reach import told
 from winnow.messaging.settings import KafkaSettings
 from winnow.storage.adapters import OutboxTable, bus_for
 from winnow.storage.database import OUTBOX_CHANNEL, Database
@@ -70,7 +71,7 @@ class Relay:
                 bus = self._bus = await bus_for(self._database, self._kafka, self._telemetry, utc_now)
                 await bus.start()
             except Exception as exc:  # noqa: BLE001  whatever it is, boundaries are taken meanwhile, and the next try may succeed
-                self._telemetry.log.warning("outbox_failed", error=exc, pause_s=RECONNECT_S)
+                self._telemetry.log.warning("outbox_failed", error=await told(self._kafka, exc), pause_s=RECONNECT_S)
                 await self.stop()
                 await asyncio.sleep(RECONNECT_S)
             else:

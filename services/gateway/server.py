@@ -3,15 +3,37 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from winnow.contracts.errors import Permanent
+
 #: Connections that may queue while all are busy.
 BACKLOG = 512
 #: Bytes of a request line with its headers.
 HEADER_BYTES = 32 * 1024
+
+
+class TlsFiles(Permanent):
+    """The gateway's certificate or key will not do; see WINNOW_GATEWAY_TLS_CERTFILE, _TLS_KEYFILE and _TLS_KEY_PASSWORD."""
+
+
+def tls_context(certificate: str, key: str, password: str) -> ssl.SSLContext | None:
+    """TLS 1.2 or newer with a certificate and its key from PEM files; None where none is named. Raise `TlsFiles`."""
+    if not certificate:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        # Without a password the library would ask the terminal for one, and wait.
+        context.load_cert_chain(certificate, key or None, password)
+    except (OSError, ValueError) as error:
+        why = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)
+        msg = f"WINNOW_GATEWAY_TLS_CERTFILE and _TLS_KEYFILE are not a certificate and its key in PEM form ({why or 'not PEM'})"
+        raise TlsFiles(msg) from None
+    return context
 
 
 class _Server(uvicorn.Server):
@@ -26,8 +48,9 @@ class _Server(uvicorn.Server):
 class WebServer:
     """Serves an application until it is told to stop, then finishes what runs."""
 
-    def __init__(self, app: ASGIApp, *, host: str, port: int, keepalive_s: int, drain_s: float) -> None:
-        """`drain_s` seconds may running requests take once `stop` is called."""
+    def __init__(self, app: ASGIApp, *, host: str, port: int, keepalive_s: int, drain_s: float, tls: ssl.SSLContext | None = None) -> None:
+        """`drain_s` seconds may running requests take once `stop` is called; with `tls` it speaks HTTPS."""
+        self._scheme = "http" if tls is None else "https"
         self._host = host
         self._port = port
         self._server = _Server(
@@ -44,6 +67,7 @@ class WebServer:
                 timeout_keep_alive=keepalive_s,
                 timeout_graceful_shutdown=max(1, round(drain_s)),
                 backlog=BACKLOG,
+                ssl_context_factory=None if tls is None else lambda _config, _default: tls,
             )
         )
         self._socket: socket.socket | None = None
@@ -56,7 +80,7 @@ class WebServer:
             msg = "the server is not started"
             raise RuntimeError(msg)
         host, port = self._socket.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return f"{self._scheme}://[{host}]:{port}" if ":" in host else f"{self._scheme}://{host}:{port}"
 
     @property
     def problem(self) -> str | None:

@@ -1,6 +1,8 @@
 """What can be set about the gateway."""
 
-from pydantic import Field
+from typing import Self
+
+from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -9,8 +11,16 @@ class GatewaySettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="WINNOW_", frozen=True, extra="ignore")
 
-    gateway_host: str = Field(default="127.0.0.1", description="Address to listen on; set 0.0.0.0 only behind something that ends TLS.")
+    gateway_host: str = Field(
+        default="127.0.0.1", description="Address to listen on; set 0.0.0.0 only with TLS here, or behind something that ends it."
+    )
     gateway_port: int = Field(default=8484, ge=0, le=65535, description="Port to listen on; 0 takes a free one, which the log names.")
+    gateway_tls_certfile: str = Field(
+        default="",
+        description="PEM file of the certificate and those between it and the CA; set, the gateway speaks HTTPS and nothing else.",
+    )
+    gateway_tls_keyfile: str = Field(default="", description="PEM file of its key; left out, it is in the certificate's file.")
+    gateway_tls_key_password: SecretStr | None = Field(default=None, description="Password of that key, where it has one.")
     gateway_pool_size: int = Field(default=8, ge=1, le=100, description="Database connections of the gateway, besides one that listens.")
     gateway_wait_cap_ms: int = Field(default=60_000, ge=0, le=600_000, description="Milliseconds that a request may wait for a result.")
     gateway_lag_limit: int = Field(
@@ -42,3 +52,11 @@ class GatewaySettings(BaseSettings):
         ge=1,
         description="Hours that an uploaded original can be claimed; what a boundary refers to stays as long as the boundary.",
     )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        """A key without a certificate would mean plain HTTP, which is not what was meant."""
+        if self.gateway_tls_keyfile and not self.gateway_tls_certfile:
+            msg = "WINNOW_GATEWAY_TLS_KEYFILE needs WINNOW_GATEWAY_TLS_CERTFILE"
+            raise ValueError(msg)
+        return self

@@ -20,7 +20,7 @@ CHOICE = pytest.StashKey[BrokerChoice]()
 NOTICES = pytest.StashKey[set[str]]()
 
 #: Fixtures that start a broker.
-BROKER_FIXTURES = frozenset({"broker", "own_broker"})
+BROKER_FIXTURES = frozenset({"broker", "own_broker", "secured_kafka"})
 
 #: The worker's answer to the main process, under pytest-xdist.
 WORKER_NOTICE = "winnow_broker_notice"
@@ -32,7 +32,7 @@ def _choice(config: pytest.Config) -> BrokerChoice:
     return config.stash[CHOICE]
 
 
-def _usable(config: pytest.Config) -> BrokerChoice:
+def usable(config: pytest.Config) -> BrokerChoice:
     """Return the choice, failing the test at hand where the broker that is required cannot run."""
     choice = _choice(config)
     if choice.problem:
@@ -70,7 +70,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test whose broker lacks what it needs."""
     needed = {name for marker in item.iter_markers("needs") for name in marker.args}
     if needed:
-        choice = _usable(item.config)
+        choice = usable(item.config)
         if missing := needed - choice.capabilities:
             pytest.skip(f"the {choice.name} broker lacks {', '.join(sorted(missing))}")
 
@@ -145,13 +145,13 @@ def kafka_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def broker(request: pytest.FixtureRequest, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerHandle]:
     """The broker of this test process, shared by its tests: leave it running, and take topic names from `topic_prefix`."""
-    yield from _run_broker(_usable(pytestconfig), tmp_path_factory.mktemp("broker"), request)
+    yield from _run_broker(usable(pytestconfig), tmp_path_factory.mktemp("broker"), request)
 
 
 @pytest.fixture
 def own_broker(request: pytest.FixtureRequest, pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[BrokerHandle]:
     """A broker of this test's own, to stop, kill and restart."""
-    choice = _usable(pytestconfig)
+    choice = usable(pytestconfig)
     if Capability.CONTROL not in choice.capabilities:
         pytest.skip(f"the {choice.name} broker is not ours to stop")
     yield from _run_broker(choice, tmp_path / "broker", request)

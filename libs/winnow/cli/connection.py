@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from winnow.cli import endpoints
-from winnow.contracts.errors import Permanent, Retryable
+from winnow.contracts.errors import Permanent, Retryable, WinnowError
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from winnow.cli.endpoints import Endpoints
+    from winnow.messaging.settings import KafkaSettings
     from winnow.storage.database import Database
 
 T = TypeVar("T")
@@ -103,10 +104,13 @@ def unreachable() -> Iterator[None]:
     from sqlalchemy.exc import DBAPIError
 
     from winnow.storage.database import transient
+    from winnow.storage.faults import untrusted
 
     try:
         yield
     except Exception as exc:
+        if (found := untrusted(exc)) is not None:
+            raise found from exc
         if transient(exc) or isinstance(exc, OSError):
             msg = f"the database does not answer ({type(exc).__name__}); see whether it runs, then try again"
             raise Unreachable(msg) from exc
@@ -116,6 +120,16 @@ def unreachable() -> Iterator[None]:
             msg = f"the database refuses: {said}" + ("; bring its schema up with `winnow db upgrade`" if "does not exist" in said else "")
             raise Refused(msg) from exc
         raise
+
+
+async def no_broker(settings: "KafkaSettings", error: Exception) -> WinnowError:
+    """What a command ends with where its client could not reach a broker: why it is not let in, or that nobody answers."""
+    from winnow.messaging.reach import told
+
+    found = await told(settings, error)
+    if isinstance(found, WinnowError):
+        return found
+    return Unreachable(f"the broker at {settings.kafka_bootstrap_servers} does not answer ({type(error).__name__}); see whether it runs")
 
 
 def in_transaction(work: Callable[["AsyncConnection"], Awaitable[T]]) -> T:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from winnow.cli.connection import Unreachable, in_transaction, kafka_environment
+from winnow.cli.connection import in_transaction, kafka_environment, no_broker
 from winnow.cli.exits import ExitCode
 from winnow.cli.terminal import Terminal, cell, minute, plain, table
 from winnow.contracts.errors import NotFound, WinnowError
@@ -137,7 +137,7 @@ def replay(
 
 
 async def _publish(letters: "list[DeadLetter]", environment: dict[str, str]) -> list[Exception | None]:
-    """Publish each letter as it was. Raise `Unreachable` where no broker answers."""
+    """Publish each letter as it was. Raise `Unreachable` or `BrokerRefuses` where no broker lets us in."""
     from aiokafka import AIOKafkaProducer
     from aiokafka.errors import KafkaError
 
@@ -150,8 +150,7 @@ async def _publish(letters: "list[DeadLetter]", environment: dict[str, str]) -> 
         await producer.start()
     except KafkaError as exc:
         await producer.stop()
-        msg = f"the broker at {settings.kafka_bootstrap_servers} does not answer ({type(exc).__name__}); see whether it runs"
-        raise Unreachable(msg) from exc
+        raise await no_broker(settings, exc) from exc
     errors: list[Exception | None] = []
     try:
         for letter in letters:

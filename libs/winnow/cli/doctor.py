@@ -58,6 +58,7 @@ async def _database() -> list[Finding]:
     """The database of WINNOW_DATABASE_URL or of the running `winnow up`."""
     from winnow.cli.checkup import database
     from winnow.storage.database import transient
+    from winnow.storage.faults import untrusted
 
     found = running()
     url = os.environ.get("WINNOW_DATABASE_URL") or (found.database_url if found else None)
@@ -67,6 +68,9 @@ async def _database() -> list[Finding]:
     try:
         return await database.look(url, _judge_names())
     except Exception as exc:
+        if (refused := untrusted(exc)) is not None:
+            said, _, advice = str(refused).partition("; ")
+            return [error("database", said, advice)]
         if not transient(exc) and not isinstance(exc, OSError):
             raise
         advice = "see whether it runs, and WINNOW_DATABASE_URL; nothing is lost, every service waits for it"

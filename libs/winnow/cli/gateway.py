@@ -116,6 +116,9 @@ class Gateway:
         try:
             answer = self._client.request(method, path, **request)
         except httpx.TransportError as exc:
+            if "CERTIFICATE_VERIFY_FAILED" in str(exc):
+                msg = f"the certificate of {self._client.base_url} is not trusted; set SSL_CERT_FILE to the file of its CA"
+                raise Permanent(msg) from exc
             msg = f"the gateway at {self._client.base_url} does not answer ({type(exc).__name__}); see whether it runs"
             raise Unreachable(msg) from exc
         if answer.status_code >= _CLIENT_ERROR:

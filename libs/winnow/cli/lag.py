@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.cli.connection import Unreachable, kafka_environment
+from winnow.cli.connection import kafka_environment, no_broker
 from winnow.cli.terminal import Terminal, cell, table
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ async def _watched(terminal: Terminal, environment: Mapping[str, str], *, interv
 
 
 async def waiting(settings: "KafkaSettings") -> list[Waiting]:
-    """All lags with their ages. Raise `Unreachable` where no broker answers."""
+    """All lags with their ages. Raise `Unreachable` or `BrokerRefuses` where no broker lets us in."""
     from aiokafka.errors import KafkaConnectionError, KafkaError
 
     from winnow.messaging.lag import LagReader
@@ -90,8 +90,7 @@ async def waiting(settings: "KafkaSettings") -> list[Waiting]:
             if exc.retriable and not isinstance(exc, KafkaConnectionError) and asyncio.get_running_loop().time() < until:
                 await asyncio.sleep(PAUSE_S)
                 continue
-            msg = f"the broker at {settings.kafka_bootstrap_servers} does not answer ({type(exc).__name__}); see whether it runs"
-            raise Unreachable(msg) from exc
+            raise await no_broker(settings, exc) from exc
 
 
 def _show(terminal: Terminal, found: list[Waiting], before: Mapping[tuple[str, str], int], *, as_json: bool) -> None:

@@ -273,6 +273,8 @@ class Stack:
                 "WINNOW_STATUS_HOST": "127.0.0.1",
                 **settings,
                 "WINNOW_GATEWAY_PORT": str(port),
+                "WINNOW_GATEWAY_TLS_CERTFILE": "",  # nothing leaves this machine, and the address that we tell is http://
+                "WINNOW_GATEWAY_TLS_KEYFILE": "",
                 "WINNOW_STATUS_PORT": str(status_port),
                 "PYTHONUNBUFFERED": "1",
             }

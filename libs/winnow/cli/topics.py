@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from winnow.cli import lag
-from winnow.cli.connection import Unreachable, kafka_environment
+from winnow.cli.connection import kafka_environment, no_broker
 from winnow.cli.terminal import Terminal, cell, table
 
 
@@ -55,7 +55,7 @@ async def ensured(environment: Mapping[str, str]) -> list[str]:
 
     Raises:
         TopicMismatch: a topic does not fit the registry; the text says which and what to do.
-        Unreachable: no broker answers.
+        Unreachable, BrokerRefuses: no broker answers, or none lets us in.
         BadSetting: a variable has a value that it cannot have.
     """
     from aiokafka.errors import KafkaError
@@ -68,6 +68,5 @@ async def ensured(environment: Mapping[str, str]) -> list[str]:
     try:
         findings = await ensure_topics(settings, Telemetry.plain("cli"))
     except KafkaError as exc:
-        msg = f"the broker at {settings.kafka_bootstrap_servers} does not answer ({type(exc).__name__}); see whether it runs"
-        raise Unreachable(msg) from exc
+        raise await no_broker(settings, exc) from exc
     return [f"{finding.topic}: {finding.problem}" for finding in findings]

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -82,6 +82,8 @@ class KafkaBroker:
         *,
         port: int | None = None,
         launcher: Callable[[], KafkaDistribution] = distribution.obtain,
+        properties: Mapping[str, str] | None = None,
+        format_options: Sequence[str] = (),
     ) -> None:
         """Describe the broker; nothing is touched before `start`.
 
@@ -89,10 +91,15 @@ class KafkaBroker:
             directory: for its log, settings and output; none: `kafka` in the state folder.
             port: on 127.0.0.1; none: the one it had the last time, if that is free, else a free one.
             launcher: finds or fetches Java and the jars when the broker is started.
+            properties: more settings of the broker; they win over ours. The plain listener on the loopback address must stay: by it we
+                see whether the broker serves. `{plain}` and `{controller}` in a value stand for the two that are there.
+            format_options: more options of `kafka.tools.StorageTool format`, for example `--add-scram`.
         """
         self._instance = Instance((directory or state_dir() / "kafka").absolute(), "kafka")
         self._port_wanted = port
         self._launcher = launcher
+        self._properties = dict(properties or {})
+        self._format_options = tuple(format_options)
         self._port = 0
 
     def __repr__(self) -> str:
@@ -204,7 +211,15 @@ class KafkaBroker:
         settings = self._instance.directory / "server.properties"
         # A properties file takes a backslash for an escape.
         folder = str(data).replace("\\", "\\\\")
-        settings.write_text(PROPERTIES.format(host=ports.LOCALHOST, port=port, controller_port=controller_port, data=folder))
+        text = PROPERTIES.format(host=ports.LOCALHOST, port=port, controller_port=controller_port, data=folder)
+        plain = f"PLAINTEXT://{ports.LOCALHOST}:{port}"
+        controller = f"CONTROLLER://{ports.LOCALHOST}:{controller_port}"
+        # Of a name that is given twice, a properties file means the last.
+        more = (
+            f"{name}={value}\n".replace("{plain}", plain).replace("{controller}", controller) for name, value in self._properties.items()
+        )
+        settings.touch(mode=0o600)  # it may hold passwords
+        settings.write_text(text + "".join(more))
         return settings
 
     def _format(self, kafka: KafkaDistribution, port: int, controller_port: int) -> None:
@@ -216,7 +231,15 @@ class KafkaBroker:
         shutil.rmtree(fresh, ignore_errors=True)
         settings = self._configure(fresh, port, controller_port)
         command = kafka.command(
-            "kafka.tools.StorageTool", "format", "--standalone", "-t", _cluster_id(), "-c", settings, options=JAVA_OPTIONS
+            "kafka.tools.StorageTool",
+            "format",
+            "--standalone",
+            "-t",
+            _cluster_id(),
+            "-c",
+            settings,
+            *self._format_options,
+            options=JAVA_OPTIONS,
         )
         answer = subprocess.run(  # noqa: S603 - our own Java and jars
             command, check=False, capture_output=True, text=True, errors="replace", env=_environment(), timeout=FORMAT_TIMEOUT_S

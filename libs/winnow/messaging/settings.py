@@ -6,7 +6,12 @@ from typing import Any, Literal, Self
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from winnow.contracts.errors import Permanent
 from winnow.contracts.topics import DEFAULT_PARTITIONS
+
+
+class TlsFiles(Permanent):
+    """A file of the TLS settings is missing or is not what it should be; mend the setting that this text names."""
 
 
 class KafkaSettings(BaseSettings):
@@ -64,12 +69,19 @@ class KafkaSettings(BaseSettings):
     kafka_ssl_cafile: str | None = Field(default=None, description="File of CA certificates; unset: the system's.")
     kafka_ssl_certfile: str | None = Field(default=None, description="File of the client certificate.")
     kafka_ssl_keyfile: str | None = Field(default=None, description="File of the client certificate's key.")
+    kafka_ssl_key_password: SecretStr | None = Field(default=None, description="Password of that key, where it has one.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         """Settings that contradict each other fail at start, not in the middle of a night."""
         if self.kafka_security_protocol.startswith("SASL") and (self.kafka_sasl_username is None or self.kafka_sasl_password is None):
             msg = "set WINNOW_KAFKA_SASL_USERNAME and WINNOW_KAFKA_SASL_PASSWORD, or another WINNOW_KAFKA_SECURITY_PROTOCOL"
+            raise ValueError(msg)
+        if not self.kafka_security_protocol.startswith("SASL") and (self.kafka_sasl_username or self.kafka_sasl_password):
+            msg = "WINNOW_KAFKA_SASL_USERNAME and _PASSWORD are only used with WINNOW_KAFKA_SECURITY_PROTOCOL=SASL_SSL (or SASL_PLAINTEXT)"
+            raise ValueError(msg)
+        if not self.kafka_security_protocol.endswith("SSL") and (self.kafka_ssl_cafile or self.kafka_ssl_certfile):
+            msg = "WINNOW_KAFKA_SSL_CAFILE and _CERTFILE would not be used: set WINNOW_KAFKA_SECURITY_PROTOCOL=SASL_SSL or SSL"
             raise ValueError(msg)
         if self.heartbeat_interval_ms * 2 > self.session_timeout_ms:
             msg = "WINNOW_HEARTBEAT_INTERVAL_MS must be at most half of WINNOW_SESSION_TIMEOUT_MS"
@@ -81,6 +93,11 @@ class KafkaSettings(BaseSettings):
             msg = "WINNOW_KAFKA_SSL_KEYFILE needs WINNOW_KAFKA_SSL_CERTFILE"
             raise ValueError(msg)
         return self
+
+    @property
+    def servers(self) -> list[str]:
+        """The brokers to ask first, `host:port` each."""
+        return [server.strip() for server in self.kafka_bootstrap_servers.split(",") if server.strip()]
 
     @property
     def batch_deadline_s(self) -> float:
@@ -101,7 +118,7 @@ class KafkaSettings(BaseSettings):
     def client_options(self) -> dict[str, Any]:
         """Connection options that every aiokafka client takes."""
         options: dict[str, Any] = {
-            "bootstrap_servers": [server.strip() for server in self.kafka_bootstrap_servers.split(",") if server.strip()],
+            "bootstrap_servers": self.servers,
             "request_timeout_ms": self.request_timeout_ms,
             "security_protocol": self.kafka_security_protocol,
         }
@@ -116,8 +133,29 @@ class KafkaSettings(BaseSettings):
         return options
 
     def ssl_context(self) -> ssl.SSLContext:
-        """TLS as set; raises `OSError` where a file cannot be read."""
-        context = ssl.create_default_context(cafile=self.kafka_ssl_cafile)
+        """TLS 1.2 or newer as set; the broker's certificate and name are always checked. Raise `TlsFiles` where a file will not do."""
+        try:
+            context = ssl.create_default_context(cafile=self.kafka_ssl_cafile)
+        except (OSError, ValueError) as error:
+            msg = f"WINNOW_KAFKA_SSL_CAFILE is not a file of CA certificates in PEM form ({_why(error)})"
+            raise TlsFiles(msg) from None
         if self.kafka_ssl_certfile is not None:
-            context.load_cert_chain(self.kafka_ssl_certfile, self.kafka_ssl_keyfile)
+            secret = self.kafka_ssl_key_password
+            # Without a password the library would ask the terminal for one, and wait.
+            password = "" if secret is None else secret.get_secret_value()
+            try:
+                context.load_cert_chain(self.kafka_ssl_certfile, self.kafka_ssl_keyfile, password)
+            except (OSError, ValueError) as error:
+                msg = (
+                    "WINNOW_KAFKA_SSL_CERTFILE and _SSL_KEYFILE are not a certificate and its key in PEM form, or"
+                    f" WINNOW_KAFKA_SSL_KEY_PASSWORD is not the key's ({_why(error)})"
+                )
+                raise TlsFiles(msg) from None
         return context
+
+
+def _why(error: Exception) -> str:
+    """The reason of an error, without the content of any file."""
+    if isinstance(error, ssl.SSLError):
+        return error.reason or "not PEM"
+    return getattr(error, "strerror", None) or type(error).__name__

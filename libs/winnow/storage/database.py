@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlencode
 
 import asyncpg
 import orjson
@@ -26,6 +28,11 @@ COMMITTED_CHANNEL = "winnow_committed"
 #: Channel that tells relays of new outbox rows.
 OUTBOX_CHANNEL = "winnow_outbox"
 
+#: What libpq calls the parameters of TLS in a URL. A key's password is not among them: a URL is shown too easily.
+TLS_PARAMETERS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "ssl_min_protocol_version", "ssl_max_protocol_version")
+#: From none to the only one that knows who answers. Without any the driver prefers TLS and checks no certificate.
+TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
 #: Seconds to open a connection. A server that starts up refuses at once; this is for one that does not answer at all.
 CONNECT_TIMEOUT_S = 10.0
 #: Seconds between signs of life on the listening connection: a peer that vanished without a word is noticed after two of them.
@@ -37,7 +44,11 @@ IDLE_IN_TRANSACTION_MS = 300_000
 
 
 def driver_url(url: str) -> URL:
-    """`url` (postgres://, postgresql://, any driver) for asyncpg. `sslmode` becomes the driver's `ssl`. Raise `ValueError`."""
+    """`url` (postgres://, postgresql://, any driver) for asyncpg. Raise `ValueError`, whose text does not quote it.
+
+    libpq's TLS parameters (`TLS_PARAMETERS`) go to the driver as a URL of their own, which it reads as libpq does: SQLAlchemy would hand
+    them over as arguments that the driver does not have.
+    """
     try:
         parsed = make_url(url)
     except exc.ArgumentError as error:
@@ -47,8 +58,18 @@ def driver_url(url: str) -> URL:
         msg = f"the database must be PostgreSQL, not {parsed.get_backend_name()}"
         raise ValueError(msg)
     query = dict(parsed.query)
-    if "sslmode" in query:
-        query["ssl"] = query.pop("sslmode")
+    tls = {name: str(query.pop(name)) for name in TLS_PARAMETERS if name in query}
+    if "sslmode=" in url and "sslmode" not in tls:  # SQLAlchemy drops a parameter without a value; a variable that is not set leaves one
+        tls["sslmode"] = ""
+    if tls:
+        if tls.get("sslmode", TLS_MODES[-1]) not in TLS_MODES:
+            msg = f"sslmode of the database URL is one of {', '.join(TLS_MODES)}"
+            raise ValueError(msg)
+        for name in ("sslrootcert", "sslcert", "sslkey"):
+            if name in tls and not Path(tls[name]).is_file():
+                msg = f"{name} of the database URL names a file that is not there"
+                raise ValueError(msg)
+        query["dsn"] = f"postgresql://?{urlencode(tls)}"
     return parsed.set(drivername="postgresql+asyncpg", query=query)
 
 
@@ -171,7 +192,7 @@ class Database:
 
     async def _connect_alone(self) -> "asyncpg.Connection[asyncpg.Record]":
         """A connection outside the pool."""
-        options: dict[str, Any] = {"ssl": self._url.query["ssl"]} if "ssl" in self._url.query else {}
+        options: dict[str, Any] = {name: self._url.query[name] for name in ("ssl", "dsn") if name in self._url.query}
         return await asyncpg.connect(
             host=self._url.host,
             port=self._url.port,

@@ -1,9 +1,12 @@
 """Which database errors pass by themselves, and which are a fault of the row."""
 
+import ssl
 from collections.abc import Iterator
 
 import asyncpg
 from sqlalchemy import exc
+
+from winnow.contracts.errors import Permanent
 
 #: Classes and codes of SQLSTATE that say: the same transaction may succeed later.
 TRANSIENT_CLASSES = ("08", "53", "58")  # connection, insufficient resources, system error
@@ -29,6 +32,25 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(at))
         yield at
         at = getattr(at, "orig", None) or at.__cause__
+
+
+class Untrusted(Permanent):
+    """The database's TLS is not accepted; see `sslmode` and `sslrootcert` of WINNOW_DATABASE_URL, and the name that it connects to."""
+
+
+def untrusted(error: BaseException) -> Untrusted | None:
+    """What to do about a certificate that is not accepted, where that is what `error` is.
+
+    In the middle of the work it passes like any lost connection (certificates are exchanged); at a start it does not.
+    """
+    for at in _chain(error):
+        if isinstance(at, ssl.SSLError):
+            why = getattr(at, "verify_message", None) or at.reason or "no reason given"
+            return Untrusted(
+                f"the database's TLS is not accepted ({why}); see sslmode and sslrootcert of WINNOW_DATABASE_URL, and that its host is a"
+                " name that the certificate bears"
+            )
+    return None
 
 
 def _passes(code: str) -> bool:

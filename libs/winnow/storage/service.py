@@ -15,6 +15,7 @@ from winnow.messaging.health import Check
 from winnow.messaging.settings import KafkaSettings
 from winnow.storage.adapters import bus_for, classify
 from winnow.storage.database import Database
+from winnow.storage.faults import untrusted
 from winnow.storage.settings import DatabaseSettings
 from winnow.telemetry import Telemetry
 
@@ -77,6 +78,8 @@ class ConsumingService:
                 await self._open()
             except Exception as error:
                 await self.stop()
+                if (found := untrusted(error)) is not None:
+                    raise found from error
                 if classify(error) is not Fault.TRANSIENT or asyncio.get_running_loop().time() > deadline:
                     raise
                 self._telemetry.log.warning("attempt_failed", error=error, pause_s=round(pause, 2))

@@ -177,10 +177,10 @@ async def test_a_failing_callback_is_not_swallowed(database, db):
     "url", ["postgres://u:p@h/d", "postgresql://u:p@h/d", "postgresql+psycopg://u:p@h/d", "postgresql+asyncpg://u:p@h/d?sslmode=require"]
 )
 def test_urls(url):
-    """Any PostgreSQL URL is taken; `sslmode` becomes the driver's own option; the password is not shown."""
+    """Any PostgreSQL URL is taken; `sslmode` reaches the driver; the password is not shown."""
     made = driver_url(url)
     assert made.drivername == "postgresql+asyncpg"
-    assert dict(made.query) == ({"ssl": "require"} if "sslmode" in url else {})
+    assert dict(made.query) == ({"dsn": "postgresql://?sslmode=require"} if "sslmode" in url else {})
     assert ":p@" not in repr(Database(url))
 
 
@@ -189,3 +189,11 @@ def test_bad_urls(url):
     """Anything else is refused with a text that does not quote it."""
     with pytest.raises(ValueError, match=r"PostgreSQL|postgresql"):
         driver_url(url)
+
+
+@pytest.mark.parametrize("wrong", ["sslmode=verify", "sslmode=", "sslmode=verify-full&sslrootcert=/nowhere/ca.pem", "sslkey=/nowhere"])
+def test_bad_tls(wrong):
+    """A misspelt mode and a missing file are said at once, and not by a connection that fails or, worse, does not."""
+    with pytest.raises(ValueError, match="of the database URL") as refused:
+        driver_url(f"postgresql://u:very-secret@h/d?{wrong}")
+    assert "very-secret" not in str(refused.value)

@@ -67,8 +67,16 @@ async def look(settings: "KafkaSettings") -> list[Finding]:
     from aiokafka.admin import AIOKafkaAdminClient
     from aiokafka.errors import KafkaError
 
+    from winnow.contracts.errors import WinnowError
+    from winnow.messaging.reach import told
+    from winnow.messaging.settings import TlsFiles
+
     servers = settings.kafka_bootstrap_servers
-    admin = AIOKafkaAdminClient(**(settings.client_options() | {"request_timeout_ms": 10_000}), client_id="winnow-doctor")
+    try:
+        options = settings.client_options()
+    except TlsFiles as exc:
+        return [error("broker", str(exc), "mend the file or the setting")]
+    admin = AIOKafkaAdminClient(**(options | {"request_timeout_ms": 10_000}), client_id="winnow-doctor")
     try:
         async with asyncio.timeout(LOOK_S):
             await admin.start()
@@ -77,6 +85,10 @@ async def look(settings: "KafkaSettings") -> list[Finding]:
         advice = (
             "see whether it runs, and WINNOW_KAFKA_BOOTSTRAP_SERVERS and its security settings; boundaries over HTTP wait in the outbox"
         )
+        found = await told(settings, exc)
+        if isinstance(found, WinnowError):
+            said, _, advice = str(found).partition("; ")
+            return [error("broker", said, advice)]
         return [error("broker", f"{servers} does not answer ({type(exc).__name__})", advice)]
     finally:
         await admin.close()
