@@ -115,6 +115,7 @@ class _Chosen:
     kind: CanaryKind
     section: str
     text: str
+    donor: str | None = None
 
 
 def _negative(ground: Ground, messages: Sequence[Message], donors: Sequence[Donor], rng: Chance) -> _Chosen | None:
@@ -129,7 +130,7 @@ def _negative(ground: Ground, messages: Sequence[Message], donors: Sequence[Dono
             continue
         said = said or _matched((ground.task, ground.previous or "", *(m.text for m in messages)))
         if not any(holds(said, value) for value in values):
-            return _Chosen(kind=CanaryKind.DONOR, section=donor.section, text=bare)
+            return _Chosen(kind=CanaryKind.DONOR, section=donor.section, text=bare, donor=donor.run)
     return None
 
 
@@ -219,7 +220,7 @@ def _examined(ground: Ground, chosen: Sequence[_Chosen], *, counts: bool) -> tup
             links.append(link.model_copy(update={"passage": number[_place(passage)]}))
         at = len(found.analysis.entries) + len(canaries) + 1
         own = entry.model_copy(update={"n": at, "section": one.section, "evidence": tuple(links), "span": (0, 0), "parent": None})
-        canaries.append(Canary(kind=one.kind, entry=own, passages=tuple(more), counts=counts))
+        canaries.append(Canary(kind=one.kind, entry=own, passages=tuple(more), counts=counts, donor=one.donor))
     return tuple(canaries)
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from winnow.contracts.events import sha256
-from winnow.storage import audit, raw
+from winnow.storage import audit, canaries, raw
 from winnow.storage.retention import REFERRED
 from winnow.storage.values import storable
 
@@ -37,9 +37,9 @@ _CHILDREN = ("entries", "evidence_passages", "entry_evidence", "scores", "decisi
 
 #: What a fleet has, children before what they refer to.
 _OF_FLEET = (
-    *_CHILDREN, "recoveries", "boundaries", "runs", "originals", "outbox", "runtime_events", "observations", "observation_keys",
-    "monitor_states", "monitor_epochs", "streams", "open_runs", "run_units", "fleet_activity", "prune_profiles", "webhook_deliveries",
-    "alerts", "certificates",
+    *_CHILDREN, "recoveries", "pinned_entries", "canary_donors", "boundaries", "runs", "originals", "outbox", "runtime_events",
+    "observations", "observation_keys", "monitor_states", "monitor_epochs", "streams", "open_runs", "run_units", "fleet_activity",
+    "prune_profiles", "webhook_deliveries", "alerts", "certificates",
 )  # fmt: skip
 
 # Storing an original takes a ROW EXCLUSIVE lock on the table until its transaction ends. This lock waits for all such transactions, so the
@@ -88,6 +88,7 @@ async def erase_run(tx: AsyncConnection, fleet: str, run: str, *, by: str, now: 
     run = storable(run)
     await raw.execute(tx, _STOP_PUTS)
     hashes = [r["sha256"] for r in await raw.fetch(tx, _HASHES, fleet, run)]
+    hashes += await canaries.forget(tx, fleet, run, now=now)
     for child in _CHILDREN:
         await raw.execute(
             tx,
@@ -104,6 +105,13 @@ async def erase_run(tx: AsyncConnection, fleet: str, run: str, *, by: str, now: 
         fleet,
         run,
     )
+    await raw.execute(
+        tx,
+        "DELETE FROM canary_donors c USING boundaries b WHERE b.fleet = $1 AND b.run = $2 AND c.fleet = b.fleet"
+        " AND c.boundary_id = b.boundary_id",
+        fleet,
+        run,
+    )
     boundaries = await raw.execute(tx, "DELETE FROM boundaries WHERE fleet = $1 AND run = $2", fleet, run)
     handles += await raw.execute(tx, _UNBOUND, fleet, hashes, now)
     erased = Erased(
@@ -115,7 +123,7 @@ async def erase_run(tx: AsyncConnection, fleet: str, run: str, *, by: str, now: 
         runtime_events=await raw.execute(tx, "DELETE FROM runtime_events WHERE fleet = $1 AND run = $2", fleet, run),
         observations=await _forget_unit(tx, fleet, run),
     )
-    for table in ("open_runs", "run_units", "runs"):
+    for table in ("open_runs", "run_units", "pinned_entries", "runs"):
         await raw.execute(tx, f"DELETE FROM {table} WHERE fleet = $1 AND run = $2", fleet, run)  # noqa: S608  a constant
     # The run's name is what was asked to be forgotten; a hash of it lets the asker prove that it was.
     await audit.add(tx, action="erase.run", by=by, now=now, fleet=fleet, details={"run_sha256": sha256(run), **asdict(erased)})

@@ -71,6 +71,8 @@ async def apply(tx: AsyncConnection, policy: Policy, *, now: datetime) -> Kept:
     await raw.execute(tx, "DELETE FROM observation_keys WHERE observed_at < $1::date::timestamp AT TIME ZONE 'UTC'", cut)
     events = await raw.execute(tx, "DELETE FROM runtime_events WHERE received_at < $1", now - policy.history)
     await raw.execute(tx, "DELETE FROM recoveries WHERE at < $1", now - policy.history)
+    await raw.execute(tx, "DELETE FROM pinned_entries WHERE pinned_at < $1", now - policy.history)
+    await raw.execute(tx, "DELETE FROM canary_donors WHERE boundary_at < $1::date::timestamp AT TIME ZONE 'UTC'", cut)
     await raw.execute(tx, "DELETE FROM run_units WHERE closed_at < $1", now - policy.history)
     await raw.execute(tx, "DELETE FROM fleet_activity WHERE slot < $1", now - policy.history)
     await raw.execute(tx, "DELETE FROM webhook_deliveries WHERE created_at < $1 AND next_at IS NULL", now - policy.history)

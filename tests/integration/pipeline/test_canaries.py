@@ -16,16 +16,18 @@ from tests.harness.pipeline import ScriptedJudge, Stages, candidate, output
 from tests.unit.judging.adapters.asking import settings, spec, transport
 from winnow.contracts import ids
 from winnow.contracts.envelope import decode
+from winnow.contracts.errors import TooLarge
 from winnow.contracts.events import CanaryScore, Candidate, Committed, Evidence, JudgeId, Observation, Score, Scores
 from winnow.contracts.topics import OBSERVATION
 from winnow.contracts.vocabulary import AlertKind, CanaryKind, LabelFree, Outcome, ProvenanceClass, Rules, Verdict
 from winnow.judging.adapters import registry
 from winnow.judging.canaries import draw
 from winnow.messaging.records import Handled
-from winnow.storage import fleets, stages
+from winnow.storage import erase, fleets, raw, stages
 from winnow.storage.database import Database
 from winnow.storage.keys import Key, Stage
 from winnow.storage.policy import Policy
+from winnow.storage.values import decompress
 
 SHARE = 0.5
 DONORS = "## Decisions\n- Order ZX81QA ships from Utrecht on 2031-04-17\n- Invoice INV-99417 is paid\n"
@@ -245,3 +247,62 @@ async def test_the_stored_answer_has_the_canaries(store: Database) -> None:
         stored = await stages.load_outputs(tx, [Key(fleet, boundary.boundary_id)], Stage.EVIDENCE)
     (only,) = stored.values()
     assert decode(Evidence, only.output.body) == first
+
+
+@pytest.mark.parametrize("large", [False, True])
+async def test_erasing_a_donors_run_reaches_the_answers_that_hold_its_text(
+    store: Database, monkeypatch: pytest.MonkeyPatch, *, large: bool
+) -> None:
+    """An erased run's entry is in nothing that is stored of another run's boundary, nor in what a repetition of it publishes."""
+    fleet = fresh()
+    made = await with_donors(store, scripted(), fleet)
+    if large:  # answers are originals of their own then
+        monkeypatch.setattr("winnow.storage.outputs.encode", _too_large)
+    boundary = asked(fleet)
+    evidence = await made.retrieve(boundary)
+    if not large:
+        await made.step(made.judging, evidence.outgoing)
+    before = await _stored_text(store, fleet)
+    assert "ZX81QA" in before or "INV-99417" in before
+    async with store.transaction() as tx:
+        await erase.erase_run(tx, fleet, "run-1", by="test", now=datetime.now(UTC))
+    after = await _stored_text(store, fleet)
+    assert "ZX81QA" not in after
+    assert "INV-99417" not in after
+    assert "HAT136" in after
+    again = await made.retrieve(boundary)
+    assert len(again.outgoing) == 1
+    if not large:
+        assert decode(Evidence, again.outgoing[0].body).canaries == ()
+    # Another one is not planted either: donors that are gone by the time of storing are left out.
+    await made.retrieve(asked(fleet, run="run-3"))
+    assert "ZX81QA" not in await _stored_text(store, fleet)
+
+
+async def test_a_donor_that_is_erased_meanwhile_is_not_planted(store: Database) -> None:
+    """Where a run is erased between the choice of its entry and the storing of the answer, the answer goes without."""
+    fleet = fresh()
+    made = await with_donors(store, scripted(), fleet)
+    plant = made.retriever._planter.plant
+
+    async def planted_then_erased(grounds: Any) -> Any:
+        found = await plant(grounds)
+        async with store.transaction() as tx:
+            await erase.erase_run(tx, fleet, "run-1", by="test", now=datetime.now(UTC))
+        return found
+
+    made.retriever._planter.plant = planted_then_erased  # type: ignore[method-assign]  # the moment in between
+    (evidence,) = (await made.retrieve(asked(fleet))).outgoing
+    assert {c.kind for c in decode(Evidence, evidence.body).canaries} == {CanaryKind.OUTPUT}
+
+
+def _too_large(*_: object) -> bytes:
+    raise TooLarge
+
+
+async def _stored_text(store: Database, fleet: str) -> str:
+    """All that is stored of a fleet's answers and originals."""
+    async with store.transaction() as tx:
+        rows = [*(await raw.fetch(tx, "SELECT body AS data, encoding FROM stage_outputs WHERE fleet = $1", fleet)),
+                *(await raw.fetch(tx, "SELECT data, encoding FROM originals WHERE fleet = $1", fleet))]  # fmt: skip
+    return "\n".join(decompress(row["data"], row["encoding"]).decode(errors="replace") for row in rows)

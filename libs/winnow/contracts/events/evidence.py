@@ -85,6 +85,7 @@ class Canary(Model):
         default=(), description="Evidence of it that the pool does not hold, numbered after the pool's own."
     )
     counts: bool = Field(description="The recorded coin: its outcome may become the run's observation.")
+    donor: Name | None = Field(default=None, description="Run that its text was taken from; erasing that run removes the canary.")
 
 
 class Evidence(BoundaryRef):
