@@ -23,6 +23,7 @@ from winnow.storage.settings import DatabaseSettings
 from winnow.telemetry import Telemetry
 from winnow.telemetry.logs import install
 from winnow.telemetry.metrics import Metrics
+from winnow.telemetry.otlp import Exports
 from winnow.telemetry.settings import TelemetrySettings
 
 #: Every service; its composition root is `services.<name>.app.build`.
@@ -51,6 +52,7 @@ async def serve(names: Sequence[str]) -> int:
     install(reporting)
     metrics = Metrics()
     telemetry = Telemetry.open("process", reporting, metrics)
+    exports = Exports.open(reporting, metrics)
     parts = {name: Telemetry.open(name, reporting, metrics) for name in names}
     try:
         await _topics(kafka, telemetry, create=process.topics_create)
@@ -83,6 +85,7 @@ async def serve(names: Sequence[str]) -> int:
     finally:
         for part in (*parts.values(), telemetry):
             part.close()
+        exports.close()
 
 
 async def _topics(kafka: KafkaSettings, telemetry: Telemetry, *, create: bool) -> None:

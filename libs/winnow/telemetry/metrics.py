@@ -1,9 +1,10 @@
 """Prometheus metrics of one process: every name of the registry, made once, in a collector registry of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import Metric as PrometheusMetric
 
 from winnow.telemetry.names import METRICS, CounterName, GaugeName, HistogramName, MetricName
 
@@ -53,6 +54,12 @@ class Metrics:
     def before_scrape(self, refresh: Callable[[], None]) -> None:
         """Call `refresh` before each rendering: for ages, which are only known when somebody looks."""
         self._before.append(refresh)
+
+    def collect(self) -> Iterable[PrometheusMetric]:
+        """All metrics with their series, as `prometheus_client` has them."""
+        for refresh in self._before:
+            refresh()
+        return self.registry.collect()
 
     def render(self) -> bytes:
         """All metrics in the Prometheus text format."""

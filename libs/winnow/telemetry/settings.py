@@ -17,9 +17,20 @@ class TelemetrySettings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="Lowest level that is written.")
     otlp_endpoint: str | None = Field(
         default=None,
-        description="Base URL of an OTLP/HTTP collector, for example `http://collector:4318`; unset: no traces leave the process.",
+        description="Base URL of an OTLP/HTTP collector, for example `http://collector:4318`; unset: nothing is sent.",
     )
     otlp_sample_ratio: float = Field(
         default=1.0, ge=0, le=1, description="Share of traces that start here and are kept; a parent's choice is kept."
     )
+    otlp_signals: str = Field(
+        default="traces",
+        pattern=r"^(traces|metrics|logs)(,(traces|metrics|logs))*$",
+        description="What is sent there: `traces`, `metrics`, `logs`, separated by commas. Metrics are also at `/metrics`, logs on stderr.",
+    )
+    otlp_metrics_every_s: float = Field(default=15.0, gt=0, le=3600, description="Seconds between two exports of the metrics.")
     otlp_timeout_s: float = Field(default=5.0, gt=0, le=60, description="Seconds that an export may take before it is given up.")
+
+    @property
+    def signals(self) -> frozenset[str]:
+        """What is sent to the collector."""
+        return frozenset(self.otlp_signals.split(","))

@@ -86,7 +86,7 @@ class Traces:
 def open_traces(settings: TelemetrySettings, service: str, exporter: SpanExporter | None = None) -> Traces:
     """Traces of a service as set: with an endpoint (or an exporter) spans are sampled and sent, else passed through."""
     if exporter is None:
-        if settings.otlp_endpoint is None:
+        if settings.otlp_endpoint is None or "traces" not in settings.signals:
             return Traces()
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  slow, and most have no collector
 
