@@ -48,6 +48,9 @@ def consumer_options(settings: KafkaSettings, *, max_record_bytes: int) -> dict[
         "session_timeout_ms": settings.session_timeout_ms,
         "heartbeat_interval_ms": settings.heartbeat_interval_ms,
         "max_poll_interval_ms": settings.max_poll_interval_ms,
+        # The broker answers a join when all have joined, or after this. Longer than a request may take, the client would give the join up
+        # and join again as somebody else, whom the broker then waits for.
+        "rebalance_timeout_ms": min(settings.session_timeout_ms, settings.request_timeout_ms * 3 // 4),
         "group_instance_id": settings.group_instance,
     }
 

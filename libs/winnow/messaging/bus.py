@@ -11,16 +11,20 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from faststream.kafka import KafkaBroker
 from faststream.kafka.subscriber.usecase import BatchSubscriber
 
+from winnow.contracts.topics import Topic
+from winnow.messaging.background import Background
 from winnow.messaging.broker import consumer_of, make_broker, probe_idempotence, producer_of
 from winnow.messaging.consumer import BatchConsumer, subscribe
 from winnow.messaging.deadletters import DeadLetters
 from winnow.messaging.faults import Classify, Limit, Patience, classify
 from winnow.messaging.health import STUCK_FETCH_S, Check, Progress
+from winnow.messaging.lag import LagReader
 from winnow.messaging.ports import ClaimStore, DeadLetterStore
 from winnow.messaging.publisher import Publisher
 from winnow.messaging.records import E, Handler
 from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.surroundings import Surroundings
+from winnow.messaging.watchdog import Watchdog
 from winnow.telemetry import Telemetry
 
 #: Milliseconds that a poll waits for records.
@@ -51,16 +55,45 @@ class Subscription:
     """One consumed topic: subscriber, recipe, progress and membership."""
 
     def __init__(
-        self, topic: str, subscriber: BatchSubscriber, consumer: BatchConsumer[Any], progress: Progress, member: Membership
+        self, topic: Topic, group: str, subscriber: BatchSubscriber, consumer: BatchConsumer[Any], progress: Progress, member: Membership
     ) -> None:
         self.topic = topic
+        self.group = group
         self.subscriber = subscriber
         self.consumer = consumer
         self.progress = progress
         self.member = member
+        #: Why liveness fails though the consumer polls; the watchdog says so.
+        self.standing_still: str | None = None
 
     def __repr__(self) -> str:
-        return f"<Subscription({self.topic}, joined={self.member.joined}, {self.consumer!r})>"
+        return f"<Subscription({self.topic.name}, joined={self.member.joined}, {self.consumer!r})>"
+
+    def positions(self) -> dict[int, int | None] | None:
+        """Next offset of each assigned partition (None: not known yet); None where the consumer does not run."""
+        client = consumer_of(self.subscriber)
+        if client is None:
+            return None
+        subscription = client._subscription.subscription  # noqa: SLF001  `position()` waits for what may never come; a test watches it
+        assignment = subscription.assignment if subscription is not None else None
+        if assignment is None:
+            return {}
+        known = assignment.all_consumed_offsets()
+        return {place.partition: known[place].offset if place in known else None for place in assignment.tps}
+
+    def excused(self) -> bool:
+        """Partitions of ours stand still on purpose: a batch is at work, within its limit, or consumption is paused."""
+        return self.progress.busy or self.consumer.halted or self.consumer.waits_for_newer
+
+    async def rejoin(self) -> None:
+        """Leave the group and join it as a new member: all partitions are dealt out anew. A batch at work comes again, as after a crash."""
+        client = consumer_of(self.subscriber)
+        if client is not None:
+            await client._coordinator.maybe_leave_group()  # noqa: SLF001  there is no public way; the version is pinned, a test watches it
+
+    def stand_still(self, why: str | None) -> None:
+        """Let liveness fail because of `why`; None: no longer."""
+        self.standing_still = why
 
     def watch_polls(self) -> None:
         """Note every poll: FastStream has no hook for one that brings nothing, and an idle consumer must count as alive.
@@ -128,6 +161,8 @@ class Bus:
         self._rng = random.Random()  # noqa: S311  jitter, not a secret
         self._stopping = asyncio.Event()
         self._started = False
+        self._watchdog: Watchdog | None = None
+        self._looking: Background | None = None
 
     def __repr__(self) -> str:
         return f"<Bus({self.telemetry.service}, subscriptions={len(self.subscriptions)}, started={self._started})>"
@@ -185,7 +220,7 @@ class Bus:
             limit=self._limit,
         )
         subscriber, consumer = subscribe(self.broker, handler, around, listener=member)
-        subscription = Subscription(topic, subscriber, consumer, progress, member)
+        subscription = Subscription(handler.topic, self.settings.group(service, topic), subscriber, consumer, progress, member)
         self.subscriptions.append(subscription)
         metrics.set("winnow_consumption_halted", 0, service=service, topic=topic)
         metrics.set("winnow_schema_too_new", 0, service=service, topic=topic)
@@ -198,6 +233,13 @@ class Bus:
         await self.broker.start()
         for subscription in self.subscriptions:
             subscription.watch_polls()
+        if self.subscriptions:
+            dog = self._watchdog = Watchdog(
+                self.telemetry.service, self.subscriptions, LagReader(self.settings), stall_s=self.settings.stall_s,
+                clock=time.monotonic, telemetry=self.telemetry,
+            )  # fmt: skip
+            self._looking = Background("watchdog", dog.step, every_s=dog.every_s, telemetry=self.telemetry, rng=self._rng)
+            self._looking.start()
 
     async def stop(self) -> None:
         """Let the running batches finish (up to the grace of the settings), leave the groups, send what is queued. May be called twice."""
@@ -205,6 +247,10 @@ class Bus:
             return
         self._started = False
         self._stopping.set()
+        if self._looking is not None:
+            await self._looking.stop()
+        if self._watchdog is not None:
+            await self._watchdog.close()
         for subscription in self.subscriptions:
             subscription.consumer.close()
         await self.broker.stop()
@@ -214,9 +260,9 @@ class Bus:
         checks = [Check(name="kafka", ask=self._ping)]
         for subscription in self.subscriptions:
             checks += [
-                Check(name=f"joined {subscription.topic}", ask=self._asking(subscription, self._joined)),
-                Check(name=f"consuming {subscription.topic}", ask=self._asking(subscription, self._consuming)),
-                Check(name=f"progress {subscription.topic}", ask=self._asking(subscription, self._stuck), vital=True),
+                Check(name=f"joined {subscription.topic.name}", ask=self._asking(subscription, self._joined)),
+                Check(name=f"consuming {subscription.topic.name}", ask=self._asking(subscription, self._consuming)),
+                Check(name=f"progress {subscription.topic.name}", ask=self._asking(subscription, self._stuck), vital=True),
             ]
         return checks
 
@@ -240,8 +286,8 @@ class Bus:
         return None
 
     async def _stuck(self, subscription: Subscription) -> str | None:
-        """Stuck: no polls, a batch without end, or a fetcher that hears nothing from a broker that answers others."""
-        problem = subscription.progress.problem
+        """Stuck: no polls, an endless batch, records that nobody takes, or a fetcher that hears nothing while others are answered."""
+        problem = subscription.progress.problem or subscription.standing_still
         if problem is not None:
             return problem
         if subscription.progress.idle_s < STUCK_FETCH_S:
@@ -252,6 +298,6 @@ class Bus:
         return None
 
     def _ages(self, subscription: Subscription) -> None:
-        labels = {"service": self.telemetry.service, "topic": subscription.topic}
+        labels = {"service": self.telemetry.service, "topic": subscription.topic.name}
         self.telemetry.metrics.set("winnow_poll_age_seconds", subscription.progress.poll_age_s, **labels)
         self.telemetry.metrics.set("winnow_commit_age_seconds", subscription.progress.commit_age_s, **labels)

@@ -61,6 +61,11 @@ class Progress:
         return self._clock() - self._committed
 
     @property
+    def busy(self) -> bool:
+        """A batch is at work, or pauses on purpose, within its limit."""
+        return self._busy_since is not None and self._clock() - self._busy_since <= self._busy_limit_s
+
+    @property
     def idle_s(self) -> float:
         """Seconds since the last batch; 0 while one is at work."""
         return 0.0 if self._busy_since is not None else self._clock() - self._idle

@@ -115,6 +115,20 @@ class LagReader:
             lags.append(Lag(service=service, topic=topic.name, by_partition=tuple(behind), next_offsets=first))
         return lags
 
+    async def members(self, group: str) -> tuple[str, list[bytes]]:
+        """State of a consumer group, by its name on the broker, and what each of its members was given, as the protocol writes it.
+
+        Raises `KafkaError`.
+        """
+        if self._admin is None:
+            await self.start()
+        if self._admin is None:
+            return "", []
+        (answer,) = await self._admin.describe_consumer_groups([group])
+        (described,) = answer.groups
+        _, _, state, _, _, members, *_ = described
+        return state, [member[4] for member in members]
+
     async def oldest(self, lag: Lag) -> dict[int, float | None]:
         """Seconds since the first waiting record of each partition that is behind was written, by partition.
 

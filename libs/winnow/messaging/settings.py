@@ -50,6 +50,13 @@ class KafkaSettings(BaseSettings):
     max_poll_interval_ms: int = Field(
         default=900_000, ge=1_000, description="Milliseconds that one batch may take before its partitions are given to another consumer."
     )
+    stall_s: float = Field(
+        default=120.0,
+        gt=0,
+        le=86_400,
+        description="Seconds that a partition may stand still with records before it, and no batch at work, until its consumer leaves the "
+        "group and joins it again; after as many more, liveness fails. At least twice the session timeout.",
+    )
     request_timeout_ms: int = Field(default=40_000, ge=1_000, description="Milliseconds that one request to the broker may take.")
     graceful_timeout_s: float = Field(default=20.0, gt=0, description="Seconds that a running batch may go on at shutdown.")
     hard_exit_s: float = Field(
@@ -85,6 +92,9 @@ class KafkaSettings(BaseSettings):
             raise ValueError(msg)
         if self.heartbeat_interval_ms * 2 > self.session_timeout_ms:
             msg = "WINNOW_HEARTBEAT_INTERVAL_MS must be at most half of WINNOW_SESSION_TIMEOUT_MS"
+            raise ValueError(msg)
+        if self.stall_s * 1000 < 2 * self.session_timeout_ms:
+            msg = "WINNOW_STALL_S must be at least twice WINNOW_SESSION_TIMEOUT_MS: a member that died keeps its partitions that long"
             raise ValueError(msg)
         if self.hard_exit_s <= self.graceful_timeout_s:
             msg = "WINNOW_HARD_EXIT_S must be above WINNOW_GRACEFUL_TIMEOUT_S"

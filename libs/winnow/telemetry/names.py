@@ -31,6 +31,7 @@ CounterName = Literal[
     # Counter: events that the broker refused or did not confirm in time.
     "winnow_publish_errors_total",
     # Counter: claim checks by result.
+    "winnow_stalls_total",
     "winnow_claim_checks_total",
     # Counter: outbox rows sent.
     "winnow_outbox_sent_total",
@@ -192,6 +193,13 @@ _ALL = (
     _counter(
         "winnow_publish_errors_total", "Events that were refused or not confirmed in time; their batch comes again.", "service", "topic",
         remedy="Read `publish_failed` in the log; check the broker's disks and `min.insync.replicas`.",
+    ),
+    _counter(
+        "winnow_stalls_total",
+        "Times that partitions with records before them stood still, by what was done: rejoin (the group was left and joined again), "
+        "restart (that had not helped; liveness fails).",
+        "service", "topic", "cure",
+        remedy="Now and then `rejoin`: a client lost its group, and has found it again. `restart`, or ever more: see `partitions_stalled`.",
     ),
     _counter("winnow_claim_checks_total", "Claim checks by result: resolved, lost, mismatched.", "service", "result"),
     _counter("winnow_outbox_sent_total", "Outbox rows sent.", "service"),
