@@ -168,3 +168,10 @@ def tally(cell: Ints, weights: Floats, cells: int) -> Floats:
 def ids_of(tokens: Sequence[str], vocabulary: Mapping[str, int]) -> Ints:
     """Token ids of a stream; 0 where a token is in no query."""
     return np.fromiter(map(vocabulary.get, tokens, repeat(0)), np.int64, len(tokens))
+
+
+def expanded(low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """All numbers of many ranges [low, high), one range after another, each with the number of its range."""
+    counts = high - low
+    number = np.arange(len(counts)).repeat(counts)
+    return number, np.arange(len(number)) + (low - counts.cumsum() + counts).repeat(counts)

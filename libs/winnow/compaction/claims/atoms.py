@@ -59,6 +59,11 @@ _BARE: Final = frozenset({"n1", "n2", "n3", "n4", "decimal"})
 #: Words behind a number, and before one, that can change what it is.
 _TELLING: Final = frozenset({*UNITS, *_MONTHS, *_MERIDIEM})
 _BEFORE_LINES: Final = frozenset({*_LINE_WORDS, *_LIST_WORDS, ""})
+#: Signs of a word, as bits: it holds atoms; these are bare numbers, which its neighbours may change; it may change its neighbours', and
+#: with what stands behind its own number ("64-bit", "12:") also those.
+HOLDS: Final = 1
+BARE: Final = 2
+TELLS: Final = 4
 #: Numbers of at least so many digits are compared with numbers of as many digits or more.
 _LONG_DIGITS: Final = 4
 _NOON: Final = 12
@@ -99,10 +104,32 @@ def bare(word: str) -> str:
     return word.strip("-.:#%/~")
 
 
+class Read(NamedTuple):
+    """One word, read without its neighbours."""
+
+    atoms: tuple[Atom, ...]
+    signs: int
+
+
 @cache
-def read_words() -> Memo[tuple[Atom, ...]]:
-    """The atoms of single words, remembered: a pure function's values."""
-    return Memo(_read, room=_MEMO_WORDS, longest=_MEMO_CHARS)
+def read_words() -> Memo[Read]:
+    """Single words, remembered: a pure function's values."""
+    return Memo(_signed, room=_MEMO_WORDS, longest=_MEMO_CHARS)
+
+
+def _signed(word: str) -> Read:
+    """The atoms of one word, and what has to be asked of it."""
+    atoms = _read(word)
+    signs = HOLDS if atoms else 0
+    if atoms and atoms[0].kind in _BARE:
+        signs |= BARE if word[-1].isdigit() else BARE | TELLS
+    beside = _beside(word)
+    return Read(atoms, signs | TELLS if beside in _TELLING or beside in _BEFORE_LINES else signs)
+
+
+def _beside(word: str) -> str:
+    """A word as its neighbours see it."""
+    return word if word[-1:].isalpha() else bare(word)
 
 
 def _read(word: str) -> tuple[Atom, ...]:
@@ -151,12 +178,8 @@ def in_context(words: Sequence[str], at: int, atoms: tuple[Atom, ...]) -> tuple[
     if atom.kind not in _BARE:
         return atoms
     word = words[at]
-    after = words[at + 1] if at + 1 < len(words) else ""
-    before = words[at - 1] if at else ""
-    if not after[-1:].isalpha():
-        after = bare(after)
-    if not before[-1:].isalpha():
-        before = bare(before)
+    after = _beside(words[at + 1]) if at + 1 < len(words) else ""
+    before = _beside(words[at - 1]) if at else ""
     if len(atoms) == 1 and (after in _TELLING or before in _MONTHS or not word[-1].isdigit()):
         if atom.digits <= 2 and atom.kind != "decimal" and (found := _of_time(atom, word, before, after)) is not None:  # noqa: PLR2004
             return (found,)

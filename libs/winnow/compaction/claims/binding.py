@@ -5,7 +5,7 @@ words around the atom in the entry. If records with another value fit those word
 value belongs elsewhere. All entries at once, by numpy; every sum is over whole numbers, so that it is exact in any order.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, NamedTuple
@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from winnow.compaction.claims.atoms import Atom
-from winnow.compaction.claims.records import BREAK, Records, Words
-from winnow.compaction.postings import Bools, Floats, Ints
+from winnow.compaction.claims.records import BREAK, Records, Words, form_of, stems_of
+from winnow.compaction.postings import Bools, Floats, Ints, expanded
 
 #: Words of an entry on each side of an atom that say what it is; each counts e⁻¹ of the one eight words nearer.
 _WINDOW: Final = 24
@@ -81,118 +81,144 @@ class Entries:
             atoms[entry].append((at, atom))
         return cls(words, starts, atoms)
 
+    def beside(self, at: int) -> Iterator[tuple[int, str]]:
+        """Yield the forms of the words left (-1) and right (1) of a word, behind punctuation."""
+        words = self.words.words
+        for side in (-1, 1):
+            near = at + side
+            while 0 <= near < len(words) and words[near] == BREAK:
+                near += side
+            yield side, form_of(words[near]) if 0 <= near < len(words) else ""
+
 
 class Binding:
     """Atoms of entries against the records of one boundary."""
 
     def __init__(self, records: Records, entries: Entries, *, idle: bool = False) -> None:
-        """Look up the entries' tokens, neighbours and atoms in the records; `idle`: do not, and leave everything unbound."""
+        """Compare atoms of `entries` with `records`; `idle`: do not, and leave everything unbound."""
         self._records = records
         self._entries = entries
-        vocabulary = _numbered(chain.from_iterable(entries.words.stems()))
-        canons = _numbered(atom.canon for atoms in entries.atoms for _, atom in atoms)
-        kinds = _numbered(atom.kind for atoms in entries.atoms for _, atom in atoms)
-        self._canons, self._kinds, self._tokens = canons, kinds, len(vocabulary)
+        self._idle = idle
         #: True where atoms were left unbound, because records and entries together are too many.
-        self.capped = idle and bool(canons)
-        self._empty = idle or not records.records or not canons
-        if self._empty:
-            return
-        self._vocabulary = vocabulary
-        self._numeral = np.array([False, *(token.isdigit() for token in vocabulary)])
-        self._read_entries(vocabulary)
-        self._read_records(vocabulary)
+        self.capped = False
+        #: Places of the records that may say an asked atom or another one of its kind.
+        self.occurrences: list[tuple[int, Atom]] = []
 
-    def _read_entries(self, vocabulary: dict[str, int]) -> None:
-        """Tokens, forms, punctuation and siblings of the entries."""
-        words = self._entries.words
-        self._token, self._token_word = words.token_ids(vocabulary)
-        marks = np.fromiter((word == BREAK for word in words.words), np.bool_, len(words.words))
+    def bind(self, asked: Sequence[Asked]) -> list[Bound]:
+        """How each asked atom is bound; an atom without a rival is left unbound, for nothing can fit better."""
+        found = [_UNBOUND] * len(asked)
+        rivals = self._with_rivals(asked)
+        if self._idle or not rivals:
+            self.capped = bool(rivals)
+            return found
+        some = [asked[number] for number in rivals]
+        self._read_entries(some)
+        self._read_records()
+        rows = max(1, _BLOCK // max(len(self._o_word), len(self._records.starts), self._tokens))
+        for begin in range(0, len(some), rows):
+            if begin * len(self._o_word) > MAX_CELLS:
+                self.capped = True
+                break
+            for number, bound in zip(rivals[begin : begin + rows], self._bind(some[begin : begin + rows]), strict=True):
+                found[number] = bound
+        return found
+
+    def _with_rivals(self, asked: Sequence[Asked]) -> list[int]:
+        """The asked atoms, by number, for which M or an output has another value that could be meant."""
+        kinds = {one.atom.kind for one in asked}
+        agent_at, words = self._records.agent_at, self._records.words.words
+        canons: dict[str, set[str]] = {kind: set() for kind in kinds}
+        beside: dict[str, set[tuple[int, str]]] = {kind: set() for kind in kinds if _is_weak(kind)}
+        for at, atom in self._records.words.atoms:
+            if atom.kind in kinds and at < agent_at:
+                canons[atom.kind].add(atom.canon)
+                if atom.kind in beside:
+                    beside[atom.kind] |= {(-1, form_of(words[at - 1]) if at else ""), (1, form_of(words[at + 1]))}
+        found: list[int] = []
+        for number, one in enumerate(asked):
+            kind = one.atom.kind
+            # What an entry says besides is not what it should have said here.
+            if not canons[kind].difference([atom.canon for _, atom in self._entries.atoms[one.entry] if atom.kind == kind]):
+                continue
+            if kind not in beside or any(form and (side, form) in beside[kind] for side, form in self._entries.beside(one.word)):
+                found.append(number)
+        return found
+
+    def _read_entries(self, asked: Sequence[Asked]) -> None:
+        """Tokens, forms, punctuation and siblings of the entries that are asked about."""
+        words, atoms, starts = self._entries.words, self._entries.atoms, self._entries.starts
+        entries = dict.fromkeys(one.entry for one in asked)
+        said = [words.words[starts[entry] : starts[entry + 1]] for entry in entries]
+        self._vocabulary = _numbered(chain.from_iterable(map(stems_of, chain.from_iterable(said))))
+        self._tokens = len(self._vocabulary)
+        self._kinds = _numbered(one.atom.kind for one in asked)
+        self._canons = _numbered(atom.canon for entry in entries for _, atom in atoms[entry] if atom.kind in self._kinds)
+        self._numeral = np.array([False, *(token.isdigit() for token in self._vocabulary)])
+        self._token, self._token_word = words.token_ids(self._vocabulary)
+        marks = np.zeros(len(words.words), np.bool_)
+        marks[words.standing(BREAK)] = True
         self._breaks = marks.cumsum()
-        forms = words.forms()
-        self._form = _numbered(forms)
-        kept = np.array([at for at, word in enumerate(words.words) if word != BREAK], np.int64)
-        numbers = words.form_ids(self._form)
-        self._near = np.concatenate((numbers[kept], (0, 0)))  # without punctuation, so that "(152" has the word before the bracket
+        self._form = _numbered(map(form_of, words.distinct))
+        (kept,) = (~marks).nonzero()
+        self._near = np.concatenate((words.form_ids(self._form)[kept], (0, 0)))  # "(152" has the word before the bracket
         self._at_near = np.zeros(len(words.words), np.int64)
         self._at_near[kept] = np.arange(len(kept))
         keys = [
             ((entry * (len(self._kinds) + 1) + self._kinds[atom.kind]) * len(words.words)) + at
-            for entry, atoms in enumerate(self._entries.atoms)
-            for at, atom in atoms
+            for entry in entries
+            for at, atom in atoms[entry]
+            if atom.kind in self._kinds
         ]
         self._siblings = np.array(sorted(keys), np.int64)
 
-    def _read_records(self, vocabulary: dict[str, int]) -> None:
+    def _read_records(self) -> None:
         """Which record holds which token and atom, narrowly and with what is around it; and where atoms occur."""
-        records = self._records
+        records, kinds, canons, agent_at = self._records, self._kinds, self._canons, self._records.agent_at
         rows: list[tuple[int, int, int, int]] = []
-        self.occurrences: list[tuple[int, Atom]] = []
         for at, atom in records.words.atoms:
-            canon, kind = self._canons.get(atom.canon, 0), self._kinds.get(atom.kind, 0) if at < records.agent_at else 0
+            canon, kind = canons.get(atom.canon, 0), kinds.get(atom.kind, 0) if at < agent_at else 0
             if canon or kind:
                 rows.append((at, canon, kind, _year(atom)))
                 self.occurrences.append((at, atom))
-            if atom.kind == "date" and (day := self._canons.get(atom.canon[5:], 0)):
+            if atom.kind == "date" and (day := canons.get(atom.canon[5:], 0)):
                 rows.append((at, day, 0, 0))
                 self.occurrences.append((at, atom))
-        table = np.array(rows, np.int64).reshape(len(rows), 4)
-        self._o_word, self._o_canon, self._o_kind, self._o_year = table.T
-        self._o_record = records.starts.searchsorted(self._o_word, "right") - 1
-        token, word = records.words.token_ids(vocabulary)
-        columns = self._tokens + len(self._canons) + 1
-        named = self._o_canon > 0
+        self._o_word, self._o_canon, self._o_kind, self._o_year = np.array(rows, np.int64).T
+        self._o_record = records.record_of(self._o_word)
+        token, word = records.words.token_ids(self._vocabulary)
+        (named,) = self._o_canon.nonzero()
         held = np.concatenate((token, self._tokens + self._o_canon[named]))
-        record = np.concatenate((records.starts.searchsorted(word, "right") - 1, self._o_record[named]))
-        order = record.argsort(kind="stable")
-        held, record = held[order], record[order]
-        narrow, wide = np.zeros((2, len(records.records), columns), np.bool_)
-        narrow[record, held] = True
-        _widen(wide, record, held, records.around)
-        df = narrow[:, : self._tokens + 1].sum(axis=0)
-        idf = np.log1p((len(narrow) - df + 0.5) / (df + 0.5))
+        record = np.concatenate((records.record_of(word), self._o_record[named]))
+        count = len(records.starts)
+        self._narrow = np.zeros((self._tokens + len(canons) + 1, count), np.bool_)
+        self._narrow[held, record] = True
+        df = np.count_nonzero(self._narrow[: self._tokens + 1], axis=1)
+        idf = np.log1p((count - df + 0.5) / (df + 0.5))
         # What no record says tells no record from another, and in a long span neither does what one in twenty says.
-        idf[(df == 0) | (df > max(_MANY, len(narrow) // _COMMON))] = 0.0
+        idf[(df == 0) | (df > max(_MANY, count // _COMMON))] = 0.0
         self._idf = idf
-        self._wide = wide
-        token, self._holding = wide[:, : self._tokens + 1].T.nonzero()
-        self._holding_from = token.searchsorted(np.arange(self._tokens + 2))
-        order = self._o_canon.argsort(kind="stable")
-        self._saying = self._o_record[order]
-        self._saying_from = self._o_canon[order].searchsorted(np.arange(len(self._canons) + 2))
+        self._wide = _widened(self._narrow, records.around)
         self._forms = records.words.form_ids(self._form)
-
-    def bind(self, asked: Sequence[Asked]) -> list[Bound]:
-        """How each asked atom is bound."""
-        if self._empty or not asked or not len(self._o_word):
-            return [_UNBOUND] * len(asked)
-        rows = max(1, _BLOCK // max(len(self._o_word), len(self._records.records), self._tokens))
-        found: list[Bound] = []
-        for begin in range(0, len(asked), rows):
-            if begin * len(self._o_word) > MAX_CELLS:
-                self.capped = True
-                found += [_UNBOUND] * (len(asked) - begin)
-                break
-            found += self._bind(asked[begin : begin + rows])
-        return found
 
     def _bind(self, asked: Sequence[Asked]) -> list[Bound]:
         """One block of atoms against all occurrences."""
         word = np.array([one.word for one in asked])
         canon = np.array([self._canons[one.atom.canon] for one in asked])
         kind = np.array([self._kinds[one.atom.kind] for one in asked])
-        cover = self._cover(*self._weights(asked, word, kind), len(asked))
         neighbours = self._neighbours(word)
-        fit = (1.0 - _NEIGHBOURS) * cover[:, self._o_record] + _NEIGHBOURS * neighbours
-        own = np.where(self._o_canon == canon[:, None], fit, 0.0).max(axis=1)
-        other = (self._o_kind == kind[:, None]) & (self._o_canon != canon[:, None])
-        other &= ~self._wide.T[self._tokens + canon][:, self._o_record]
-        siblings, holding = self._siblings_of(asked)
+        fit = (1.0 - _NEIGHBOURS) * self._cover(asked, word, kind) + _NEIGHBOURS * neighbours
+        same = self._o_canon == canon[:, None]
+        own = np.where(same, fit, 0.0).max(axis=1)
+        other = (self._o_kind == kind[:, None]) & ~same
+        other &= ~self._wide[self._tokens + canon][:, self._o_record]
+        siblings = self._siblings_of(asked)
         other &= ~siblings[:, self._o_canon]
+        # What a record says that holds a sibling is the sibling's.
+        holding = siblings.astype(np.float64) @ self._narrow[self._tokens :] > 0.0
         other &= ~holding[:, self._o_record] | (neighbours >= _SAME_PLACE)
         year = np.array([_year(one.atom) for one in asked])
         other &= np.abs(self._o_year - year[:, None]) <= _YEARS_APART
-        weak = np.array([one.atom.kind in _WEAK_KINDS or one.atom.kind.startswith("of ") for one in asked])
+        weak = np.array([_is_weak(one.atom.kind) for one in asked])
         other &= ~weak[:, None] | (neighbours >= _WEAK_NEIGHBOURS)
         fits = np.where(other, fit, 0.0)
         best = fits.argmax(axis=1)
@@ -202,30 +228,24 @@ class Binding:
             found.append(Bound(float(own[row]), fitting, int(self._o_record[at]) if where >= 0 else -1, where))
         return found
 
-    def _cover(self, row: Ints, token: Ints, weight: Floats, rows: int) -> Floats:
-        """For each atom and record: the share of the atom's weight whose tokens the record, or one around it, holds."""
-        number, at = expanded(self._holding_from[token], self._holding_from[token + 1])
-        cells = row[number] * len(self._records.records) + self._holding[at]
-        summed = np.bincount(cells, weight[number], rows * len(self._records.records)).reshape(rows, -1)
-        total = np.maximum(np.bincount(row, weight, rows), 1.0)
-        return np.asarray(summed / total[:, None], np.float64)
+    def _cover(self, asked: Sequence[Asked], word: Ints, kind: Ints) -> Floats:
+        """For each atom and occurrence: the share of the atom's weight whose tokens the record, or one around it, holds."""
+        row, token, weight = self._weights(asked, word, kind)
+        columns = self._tokens + 1
+        weights = np.bincount(row * columns + token, weight, len(asked) * columns).reshape(-1, columns)
+        records, of_occurrence = np.unique(self._o_record, return_inverse=True)
+        total = np.maximum(np.bincount(row, weight, len(asked)), 1.0)
+        covered = weights @ self._wide[:columns, records] / total[:, None]  # whole numbers: exact in any order
+        return np.asarray(covered[:, of_occurrence], np.float64)
 
-    def _siblings_of(self, asked: Sequence[Asked]) -> tuple[Bools, Bools]:
-        """For each atom its siblings, and the records that hold one: what they say is the sibling's."""
-        pairs = [
-            (row, self._canons[atom.canon])
-            for row, one in enumerate(asked)
-            for _, atom in self._entries.atoms[one.entry]
-            if atom.kind == one.atom.kind and atom.canon != one.atom.canon
-        ]
+    def _siblings_of(self, asked: Sequence[Asked]) -> Bools:
+        """For each atom the other atoms of its kind in its entry."""
         siblings = np.zeros((len(asked), len(self._canons) + 1), np.bool_)
-        holding = np.zeros((len(asked), len(self._records.records)), np.bool_)
-        if pairs:
-            row, canon = np.array(pairs).T
-            siblings[row, canon] = True
-            number, at = expanded(self._saying_from[canon], self._saying_from[canon + 1])
-            holding[row[number], self._saying[at]] = True
-        return siblings, holding
+        for row, one in enumerate(asked):
+            others = [self._canons[atom.canon] for _, atom in self._entries.atoms[one.entry] if atom.kind == one.atom.kind]
+            siblings[row, others] = True
+            siblings[row, self._canons[one.atom.canon]] = False
+        return siblings
 
     def _weights(self, asked: Sequence[Asked], word: Ints, kind: Ints) -> tuple[Ints, Ints, Floats]:
         """The tokens near each atom in its entry: number of the atom, token, and its weight there as a whole number."""
@@ -273,27 +293,30 @@ def _numbered(items: Iterable[str]) -> dict[str, int]:
     return {item: number for number, item in enumerate(dict.fromkeys(filter(None, items)), 1)}
 
 
+def _is_weak(kind: str) -> bool:
+    """Whether a value of this kind stands everywhere, so that only one in the same place is compared with it."""
+    return kind in _WEAK_KINDS or kind.startswith("of ")
+
+
 def _year(atom: Atom) -> int:
     """The year of a date, 0 of everything else."""
     return int(atom.canon[:4]) if atom.kind == "date" else 0
 
 
-def expanded(low: Ints, high: Ints) -> tuple[Ints, Ints]:
-    """All numbers of many ranges [low, high), one range after another, each with the number of its range."""
-    counts = high - low
-    number = np.arange(len(counts)).repeat(counts)
-    return number, np.arange(len(number)) + (low - counts.cumsum() + counts).repeat(counts)
-
-
-def _widen(wide: Bools, record: Ints, held: Ints, around: tuple[Ints, Ints]) -> None:
-    """Mark in each row what the records around it hold; `record` is sorted and says where each of `held` stands."""
+def _widened(narrow: Bools, around: tuple[Ints, Ints]) -> Bools:
+    """Of each record what it holds and what the records around it hold."""
+    held, record = narrow.nonzero()
     first, second = around
-    low, high = record.searchsorted(second), record.searchsorted(second, "right")
-    ends = (high - low).cumsum()
+    firsts = first[second.argsort(kind="stable")]
+    ends = np.bincount(second, minlength=narrow.shape[1]).cumsum()
+    begins = np.concatenate(((0,), ends[:-1]))
+    wide = np.zeros_like(narrow)
+    reaches = (ends - begins)[record].cumsum()
     begin = 0
-    while begin < len(first):
-        done = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(ends.searchsorted(done + _BLOCK, "right")))
-        number, at = expanded(low[begin:end], high[begin:end])
-        wide[first[begin:end][number], held[at]] = True
+    while begin < len(record):
+        done = int(reaches[begin - 1]) if begin else 0
+        end = max(begin + 1, int(reaches.searchsorted(done + _BLOCK, "right")))
+        number, at = expanded(begins[record[begin:end]], ends[record[begin:end]])
+        wide[held[begin:end][number], firsts[at]] = True
         begin = end
+    return wide

@@ -60,7 +60,7 @@ def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[S
     if any(_DIGIT.search(text) for text in lowered):
         records = Records.of(corpus)
         said = Said(corpus, records)
-        size = max(1, _CELLS // (_COLUMNS * max(1, len(records.records))))
+        size = max(1, _CELLS // (_COLUMNS * max(1, len(records.starts))))
         for group, first in enumerate(range(0, len(entries), size)):
             some = lowered[first : first + size]
             read = Entries.of(some)

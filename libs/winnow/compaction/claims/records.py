@@ -1,18 +1,19 @@
 """Outputs and the previous summary as records: lines, objects and entries, each with the words around it that say what it is about."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import chain, repeat
+from functools import cache, cached_property
+from itertools import accumulate, chain, repeat
 from typing import Final
 
 import numpy as np
 
 from winnow.compaction import text as texts
-from winnow.compaction.claims.atoms import Atom, bare, cut, in_context, read_words
+from winnow.compaction.claims.atoms import BARE, HOLDS, TELLS, Atom, bare, cut, in_context, read_words
 from winnow.compaction.corpus import Corpus
-from winnow.compaction.postings import Ints
+from winnow.compaction.postings import Bools, Ints, expanded
 from winnow.compaction.roles import Role
 from winnow.compaction.text import Memo
 
@@ -24,7 +25,8 @@ CLOSE: Final = "\x04"
 BREAK: Final = "\x05"
 #: Every mark is below it, every other word above.
 AFTER_MARKS: Final = "\x06"
-_MARKS: Final = re.compile("[\x01-\x05]")
+MARKS: Final = LINE + TEXT + OPEN + CLOSE + BREAK
+_MARKS: Final = re.compile(f"[{MARKS}]")
 #: Lines of an output on each side that say what a line is about.
 LINES_AROUND: Final = 2
 #: Records of an enclosing object that say what is inside it: its first ones, and the one that leads to it. A bound, so that a thousand
@@ -41,40 +43,54 @@ _MEMO_CHARS: Final = 96
 
 def marked(text: str) -> str:
     """A text without the characters that serve as marks."""
-    return _MARKS.sub(" ", text) if any(mark in text for mark in (LINE, TEXT, OPEN, CLOSE, BREAK)) else text
+    return _MARKS.sub(" ", text) if any(mark in text for mark in MARKS) else text
 
 
 class Words:
-    """Words of many texts, marks among them, with what is looked up for each."""
+    """Words of many texts, marks among them. Most come again, so that what is asked of a word is asked of each distinct one once."""
 
-    __slots__ = ("atoms", "words")
+    __slots__ = ("atoms", "distinct", "number", "words")
 
     def __init__(self, text: str) -> None:
         """Cut a text with marks and find its atoms: word number and atom, in order."""
         self.words = words = cut(text)
-        held = list(map(read_words().__getitem__, words))
-        self.atoms: list[tuple[int, Atom]] = [(at, atom) for at, atoms in enumerate(held) if atoms for atom in in_context(words, at, atoms)]
+        numbers: defaultdict[str, int] = defaultdict()
+        numbers.default_factory = numbers.__len__
+        #: Of each word its number among the distinct ones.
+        self.number: Ints = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
+        self.distinct = list(numbers)
+        read = list(map(read_words().__getitem__, self.distinct))
+        signs = np.fromiter((one.signs for one in read), np.int64, len(read))[self.number]
+        (places,) = (signs & HOLDS).nonzero()
+        tells = np.concatenate((signs & TELLS, (TELLS,)))  # before the first word, and behind the last, is an end
+        changing = (signs[places] & BARE).astype(np.bool_) & ((tells[places - 1] | tells[places] | tells[places + 1]) > 0)
+        self.atoms: list[tuple[int, Atom]] = [
+            (at, atom)
+            for at, number, may_change in zip(places.tolist(), self.number[places].tolist(), changing.tolist(), strict=True)
+            for atom in (in_context(words, at, read[number].atoms) if may_change else read[number].atoms)
+        ]
+
+    def standing(self, marks: str) -> Ints:
+        """Where the words stand that are one of some marks."""
+        wanted = [number for number, word in enumerate(self.distinct) if word in marks]
+        table = np.zeros(len(self.distinct), np.bool_)
+        table[wanted] = True
+        (places,) = table[self.number].nonzero()
+        return places
 
     def token_ids(self, vocabulary: Mapping[str, int]) -> tuple[Ints, Ints]:
         """Ids of all known tokens, in order, and the word that each stands in."""
-        stems = self.stems()
-        lengths = np.fromiter(map(len, stems), np.int64, len(stems))
-        ids = np.fromiter(map(vocabulary.get, chain.from_iterable(stems), repeat(0)), np.int64, int(lengths.sum()))
-        word = np.arange(len(stems)).repeat(lengths)
-        known = ids > 0
-        return ids[known], word[known]
-
-    def stems(self) -> list[tuple[str, ...]]:
-        """The tokens of each word, as the rest of the core knows them."""
-        return list(map(_stems().__getitem__, self.words))
+        known = [[vocabulary[token] for token in tokens if token in vocabulary] for tokens in map(_stems().__getitem__, self.distinct)]
+        ends = np.fromiter(accumulate(map(len, known), initial=0), np.int64, len(known) + 1)
+        (places,) = (ends[1:] > ends[:-1])[self.number].nonzero()
+        number = self.number[places]
+        word, at = expanded(ends[number], ends[number + 1])
+        return np.array(list(chain.from_iterable(known)), np.int64)[at], places[word]
 
     def form_ids(self, vocabulary: Mapping[str, int]) -> Ints:
         """Of each word the id of its form, 0 where it is unknown or a mark; two zeros behind the last, so that -1 and -2 are nothing."""
-        return np.fromiter(chain(map(vocabulary.get, self.forms(), repeat(0)), (0, 0)), np.int64, len(self.words) + 2)
-
-    def forms(self) -> list[str]:
-        """Each word as a neighbour: without punctuation and suffix; empty for a mark."""
-        return list(map(_forms().__getitem__, self.words))
+        forms = np.fromiter(map(vocabulary.get, map(form_of, self.distinct), repeat(0)), np.int64, len(self.distinct))
+        return np.concatenate((forms[self.number], (0, 0)))
 
 
 @cache
@@ -88,47 +104,131 @@ def stems_of(word: str) -> tuple[str, ...]:
     return _stems()[word]
 
 
+def form_of(word: str) -> str:
+    """A word as a neighbour: without punctuation and suffix; empty for a mark."""
+    return _forms()[word]
+
+
 @cache
 def _forms() -> Memo[str]:
     """Forms of words, remembered."""
     return Memo(lambda word: texts.stem(bare(word)) if word >= AFTER_MARKS else "", room=_MEMO_WORDS, longest=_MEMO_CHARS)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One line, object or entry."""
-
-    begin: int  # first word
-    end: int
-    text: int  # which text (unit or output, in order) it belongs to
-    group: int  # the object it belongs to; -1 for a line or an entry
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Records:
-    """All records of M and of the outputs, in order."""
+    """All records of M and of the outputs, in order: lines, objects, entries. Not slotted: parts are computed when first needed."""
 
     words: Words
-    records: list[Record]
-    starts: Ints  # first word of each record
-    units: int  # texts that are parts of M; the others are outputs
-    agent_at: int  # first word of the agent's own texts, which stand behind the outputs
-    #: Pairs of records of which the second says what the first is about; each record with itself among them.
-    around: tuple[Ints, Ints]
+    units: int  # texts that are parts of M; behind them stand the outputs, and behind these the agent's own
+    outputs: int
 
     @classmethod
     def of(cls, corpus: Corpus) -> "Records":
-        """Read the parts of M and the outputs. Linear in their length."""
-        parts = [unit.replace("\n", " ") for unit in source_texts(corpus, Role.PREVIOUS)]
-        units = len(parts)
-        parts += [_with_marks(output) for output in source_texts(corpus, Role.SOURCE)]
-        outputs = len(parts)
-        parts += [agent.replace("\n", f" {LINE} ") for agent in source_texts(corpus, Role.AGENT)]
-        words = Words(f" {TEXT} ".join((*parts, "")))
-        records, parents, leads = _records(words.words)
-        agent_at = next((record.begin for record in records if record.text >= outputs), len(words.words))
-        starts = np.fromiter((record.begin for record in records), np.int64, len(records))
-        return cls(words, records, starts, units, agent_at, _around(records, parents, leads))
+        """Read the parts of M, the outputs and what the agent wrote. Linear in their length."""
+        units = [unit.replace("\n", " ") for unit in source_texts(corpus, Role.PREVIOUS)]
+        outputs = [_with_marks(output) for output in source_texts(corpus, Role.SOURCE)]
+        agent = [text.replace("\n", f" {LINE} ") for text in source_texts(corpus, Role.AGENT)]
+        return cls(Words(f" {TEXT} ".join((*units, *outputs, *agent, ""))), len(units), len(outputs))
+
+    @cached_property
+    def agent_at(self) -> int:
+        """First word of the agent's own texts."""
+        behind = self.units + self.outputs
+        return int(self.words.standing(TEXT)[behind - 1]) + 1 if behind else 0
+
+    @cached_property
+    def _marks(self) -> Ints:
+        """Where marks stand: a record is what stands between two of them. The last word is a mark."""
+        return self.words.standing(MARKS)
+
+    @cached_property
+    def _follows(self) -> Bools:
+        """Of each mark whether a record ends at it."""
+        return np.diff(self._marks, prepend=-1) > 1
+
+    @cached_property
+    def ends(self) -> Ints:
+        """Behind the last word of each record."""
+        return self._marks[self._follows]
+
+    @cached_property
+    def starts(self) -> Ints:
+        """First word of each record."""
+        return np.concatenate(((0,), self._marks[:-1] + 1))[self._follows]
+
+    @cached_property
+    def texts(self) -> Ints:
+        """Which text (unit, output or agent's, in order) each record belongs to."""
+        return self.words.standing(TEXT).searchsorted(self.starts)
+
+    def record_of(self, word: Ints) -> Ints:
+        """The records that words, which are no marks, stand in."""
+        return self.starts.searchsorted(word, "right") - 1
+
+    @cached_property
+    def around(self) -> tuple[Ints, Ints]:
+        """Pairs of records of which the second says what the first is about; each record with itself among them.
+
+        Lines near it; records of its own object and of those around.
+        """
+        text, group = self.texts, self._objects[0]
+        number = np.arange(len(text))
+        first, second = [number], [number]
+        for step in range(1, LINES_AROUND + 1):
+            near = number[:-step][(text[:-step] == text[step:]) & (group[:-step] < 0) & (group[step:] < 0)]
+            first += (near, near + step)
+            second += (near + step, near)
+        inner, outer = self._beside_in_objects()
+        return np.concatenate((*first, inner)), np.concatenate((*second, outer))
+
+    @cached_property
+    def _objects(self) -> tuple[Ints, list[int], list[int]]:
+        """Of each record its object (-1: none); of each object the one around it and the record that leads to it (-1: none)."""
+        groups: list[int] = []
+        parents: list[int] = []
+        leads: list[int] = []
+        if OPEN not in self.words.distinct:
+            return np.full(len(self.starts), -1), parents, leads
+        group = -1
+        words = self.words.words
+        for at, follows in zip(self._marks.tolist(), self._follows.tolist(), strict=True):
+            mark = words[at]
+            if follows:
+                groups.append(group)
+            if mark == OPEN:
+                parents.append(group)
+                leads.append(len(groups) - 1 if follows else -1)
+                group = len(parents) - 1
+            elif mark == CLOSE:
+                group = parents[group] if group >= 0 else -1
+            elif mark == TEXT:
+                group = -1
+        return np.array(groups, np.int64), parents, leads
+
+    def _beside_in_objects(self) -> tuple[Ints, Ints]:
+        """Pairs of records of which the first stands in an object, and the second in the same or in one around it, or leads to it."""
+        group, parents, leads = self._objects
+        members: dict[int, list[int]] = {}
+        (inside,) = (group >= 0).nonzero()
+        for record, of_record in zip(inside.tolist(), group[inside].tolist(), strict=True):
+            members.setdefault(of_record, []).append(record)
+        inner: list[int] = []
+        outer: list[int] = []
+        for one, own in members.items():
+            others = own[: 2 * _OF_OBJECT]
+            at = one
+            for _ in range(_DEPTH):
+                lead, at = leads[at], parents[at]
+                if lead >= 0:
+                    others.append(lead)
+                if at < 0:
+                    break
+                others += members.get(at, ())[:_OF_OBJECT]
+            for record in own:
+                inner += [record] * len(others)
+            outer += others * len(own)
+        return np.array(inner, np.int64), np.array(outer, np.int64)
 
 
 def source_texts(corpus: Corpus, role: Role) -> list[str]:
@@ -154,60 +254,3 @@ def _with_marks(output: str) -> str:
         output = output.replace('":', " ").replace("':", " ").replace("\n", " ")
         return output.replace("{", f" {OPEN} ").replace("}", f" {CLOSE} ")
     return output.replace("\n", f" {LINE} ")
-
-
-def _records(words: Sequence[str]) -> tuple[list[Record], list[int], list[int]]:
-    """Records between marks; of each object the one around it (-1: none) and the record that leads to it (-1: none)."""
-    records: list[Record] = []
-    parents: list[int] = []
-    leads: list[int] = []
-    begin = text = 0
-    group = -1
-    for at in [at for at, word in enumerate(words) if word < AFTER_MARKS]:
-        mark = words[at]
-        if at > begin:
-            records.append(Record(begin, at, text, group))
-        begin = at + 1
-        if mark == OPEN:
-            parents.append(group)
-            leads.append(len(records) - 1 if records and at == records[-1].end else -1)
-            group = len(parents) - 1
-        elif mark == CLOSE:
-            group = parents[group] if group >= 0 else -1
-        elif mark == TEXT:
-            text += 1
-            group = -1
-    return records, parents, leads
-
-
-def _around(records: Sequence[Record], parents: Sequence[int], leads: Sequence[int]) -> tuple[Ints, Ints]:
-    """Pairs of records of which the second says what the first is about: lines near it; records of its own object and of those around."""
-    group = np.fromiter((record.group for record in records), np.int64, len(records))
-    text = np.fromiter((record.text for record in records), np.int64, len(records))
-    number = np.arange(len(records))
-    first, second = [number], [number]
-    for step in range(1, LINES_AROUND + 1):
-        near = number[:-step][(text[:-step] == text[step:]) & (group[:-step] < 0) & (group[step:] < 0)]
-        first += (near, near + step)
-        second += (near + step, near)
-    members: dict[int, list[int]] = {}
-    for inside in np.flatnonzero(group >= 0).tolist():
-        members.setdefault(records[inside].group, []).append(inside)
-    inner: list[int] = []
-    outer: list[int] = []
-    for one, own in members.items():
-        others = own[: 2 * _OF_OBJECT]
-        at = one
-        for _ in range(_DEPTH):
-            lead, at = leads[at], parents[at]
-            if lead >= 0:
-                others.append(lead)
-            if at < 0:
-                break
-            others += members.get(at, ())[:_OF_OBJECT]
-        for inside in own:
-            inner += [inside] * len(others)
-        outer += others * len(own)
-    first.append(np.array(inner, np.int64))
-    second.append(np.array(outer, np.int64))
-    return np.concatenate(first), np.concatenate(second)

@@ -192,6 +192,6 @@ def _reckoned(asked: Asked, scaled: int, entries: Entries, said: Said) -> bool:
 def _elsewhere(doubt: _Doubt, bound: Bound, records: Records, binding: Binding) -> Refuted:
     """A value whose place another one has."""
     at, other = binding.occurrences[bound.occurrence]
-    before = records.words.words[at - 1] if at > records.records[bound.record].begin else ""
+    before = records.words.words[at - 1] if at > records.starts[bound.record] else ""
     key = bare(before) if before >= AFTER_MARKS and before[:1].isalpha() else None
-    return Refuted(doubt.asked.entry, doubt.asked.atom.shown, said=other.shown, key=key, text=records.records[bound.record].text)
+    return Refuted(doubt.asked.entry, doubt.asked.atom.shown, said=other.shown, key=key, text=int(records.texts[bound.record]))

@@ -116,12 +116,12 @@ class Said:
     @cached_property
     def _sums(self) -> dict[str, set[int]]:
         """By the beginning of a word: sums of what one text gives under one name in the records that hold the word; "" for all records."""
-        words, starts, records = self.records.words.words, self.records.starts, self.records.records
+        records, words = self.records, self.records.words.words
         fields: dict[tuple[int, str], list[tuple[int, int]]] = {}
         for at, atom in self._source_atoms:
             if is_number(atom) and at and words[at - 1][0].isalpha() and (scaled := scaled_number(atom.canon)) is not None:
-                record = int(starts.searchsorted(at, "right")) - 1
-                values = fields.setdefault((records[record].text, bare(words[at - 1])), [])
+                record = int(records.starts.searchsorted(at, "right")) - 1
+                values = fields.setdefault((int(records.texts[record]), bare(words[at - 1])), [])
                 if len(values) <= _SUMMED:
                     values.append((scaled, record))
         found: dict[str, set[int]] = {}
@@ -130,7 +130,7 @@ class Said:
                 continue
             by_word: dict[str, list[int]] = {"": [scaled for scaled, _ in values]}
             for scaled, record in values:
-                span = words[records[record].begin : records[record].end][:_SUMMED_WORDS]
+                span = words[int(records.starts[record]) : int(records.ends[record])][:_SUMMED_WORDS]
                 for beginning in {stem[:_PREFIX] for word in span for stem in stems_of(word)}:
                     by_word.setdefault(beginning, []).append(scaled)
             for beginning, some in by_word.items():
