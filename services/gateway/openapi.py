@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
 from services.gateway.keys import require
-from winnow.client.api import PROBLEM_TYPE, Problem, ProblemReason
+from winnow.client.api import PROBLEM_TYPE, Problem, ProblemReason, RecoveryRequest
 from winnow.contracts.access import Right, Role
 from winnow.contracts.events import Candidate, Messages, Observation, RuntimeEvent
 
@@ -38,6 +38,7 @@ _EXAMPLES: dict[str, Any] = {
         "candidate": "## Decisions\n- 14 session tests pass\n- Port 3000 is taken\n",
     },
     "RuntimeEvent": {"run": "session-17", "kind": "run_ended"},
+    "RecoveryRequest": {"handle": "kZ3v9QmX1cT7yB2nR5wE8uJ4aH6sD0fG.e5", "run": "session-17"},
     "Observation": {
         "event_id": "0b8f6d2e-6c1b-4a55-9f0e-5b8f2f4f8a10",
         "stream": "decision-equivalence",
@@ -50,6 +51,7 @@ _BODIES = {
     ("/v1/boundaries", "post"): ("Candidate", "The boundary; `fleet` may be left out."),
     ("/v1/runtime-events", "post"): ("RuntimeEvent", "The event; `fleet`, `event_id` and `at` may be left out."),
     ("/v1/observations", "post"): ("Observation", "The observation; `fleet` may be left out."),
+    ("/v1/recoveries", "post"): ("RecoveryRequest", "What is asked back."),
 }
 #: Fields that the gateway fills in.
 _FILLED = {"Candidate": {"fleet", "boundary_id", "candidate_sha256"}, "RuntimeEvent": {"fleet", "event_id", "at"}, "Observation": {"fleet"}}
@@ -76,6 +78,9 @@ _PROBLEMS: dict[tuple[str, str], dict[str, tuple[ProblemReason, ...]]] = {
     ("/v1/boundaries/{boundary_id}/entries", "get"): {"404": (_R.NOT_FOUND,)},
     ("/v1/originals/{handle}", "get"): {"404": (_R.NOT_FOUND,), "410": (_R.GONE,)},
     ("/v1/originals", "post"): _UPLOAD,
+    ("/v1/recoveries", "post"): {**_UPLOAD, "404": (_R.NOT_FOUND,), "410": (_R.GONE,)},
+    ("/v1/search", "get"): {"404": (_R.NOT_FOUND,), "422": (_R.INVALID, _R.BAD_CURSOR)},
+    ("/v1/pruned-entries", "get"): {"404": (_R.NOT_FOUND,), "422": (_R.INVALID, _R.BAD_CURSOR)},
     ("/v1/runtime-events", "post"): _UPLOAD,
     ("/v1/observations", "post"): _UPLOAD,
 }
@@ -117,7 +122,8 @@ def _document(app: FastAPI) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):  # the framework's own errors, which are never sent
         schemas.pop(name, None)
     _, more = models_json_schema(
-        [(model, "validation") for model in (Candidate, RuntimeEvent, Observation, Messages)] + [(Problem, "serialization")],
+        [(model, "validation") for model in (Candidate, RuntimeEvent, Observation, Messages, RecoveryRequest)]
+        + [(Problem, "serialization")],
         ref_template="#/components/schemas/{model}",
     )
     for name, schema in more["$defs"].items():

@@ -13,7 +13,6 @@ from services.gateway.parts import Parts, parts_of, traced
 from services.gateway.problems import ProblemError
 from services.gateway.routes_originals import HeldResponse, counted, headers_of
 from winnow.client.api import (
-    PROBLEM_TYPE,
     ProblemReason,
     PrunedEntry,
     PrunedPage,
@@ -31,9 +30,6 @@ router = APIRouter(tags=["recovery"])
 
 Cursor = Annotated[str | None, Query(max_length=1000, description="`next_cursor` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=MOST_ROWS, description="Rows of a page at most.")]
-_PROBLEM = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-_MISSING = {"description": "Problem with the reason `not_found`: no such place or run in this fleet.", "content": _PROBLEM}
-_GONE = {"description": "Problem with the reason `gone`: it has expired or was erased.", "content": _PROBLEM}
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _SOURCE = {
     "description": "`true`: what an environment returned; it is a source when it comes back in a history.",
@@ -42,8 +38,6 @@ _SOURCE = {
 _GIVEN: Mapping[int | str, dict[str, Any]] = {
     200: {"content": _BYTES, "description": "All of it, byte for byte; `ETag` is the SHA-256.", "headers": {"Winnow-Source": _SOURCE}},
     206: {"content": _BYTES, "description": "The bytes that `Content-Range` says.", "headers": {"Winnow-Source": _SOURCE}},
-    404: _MISSING,
-    410: _GONE,
 }
 
 
@@ -52,9 +46,6 @@ _GIVEN: Mapping[int | str, dict[str, Any]] = {
     summary="Ask back",
     response_class=Response,
     responses=dict(_GIVEN),
-    openapi_extra={
-        "requestBody": {"required": True, "content": {"application/json": {"schema": RecoveryRequest.model_json_schema()}}},
-    },
 )
 async def recover(request: Request, key: Submitter) -> Response:
     """The exact bytes of an original, or of a part of one, for the agent that asks.
@@ -77,7 +68,7 @@ async def recover(request: Request, key: Submitter) -> Response:
         return HeldResponse(found.data, headers_of(found), until=holding.pop_all())
 
 
-@router.get("/v1/search", summary="Search history", response_model=SearchPage, responses={404: _MISSING})
+@router.get("/v1/search", summary="Search history", response_model=SearchPage)
 async def search_history(
     request: Request,
     key: Reader,
@@ -105,7 +96,7 @@ async def search_history(
     return _json(page)
 
 
-@router.get("/v1/pruned-entries", summary="List pruned entries", response_model=PrunedPage, responses={404: _MISSING})
+@router.get("/v1/pruned-entries", summary="List pruned entries", response_model=PrunedPage)
 async def pruned_entries(
     request: Request,
     key: Reader,

@@ -10,7 +10,7 @@ from services.gateway.api import make_api
 from services.gateway.problems import KINDS, ProblemError, document, translate
 from tests.harness import REPOSITORY
 from winnow.client import Because, Unheard
-from winnow.client.api import PROBLEM_TYPE, Problem, ProblemReason, Status
+from winnow.client.api import PROBLEM_TYPE, Problem, ProblemReason, RecoveryRequest, Status
 from winnow.client.http import Answer, _because
 from winnow.contracts.errors import Conflict, Gone, HashMismatch, NotFound, Permanent, Retryable, TooLarge
 from winnow.contracts.events import Candidate, Messages, Observation, RuntimeEvent
@@ -28,6 +28,9 @@ PATHS = {
     ("post", "/v1/originals"),
     ("post", "/v1/runtime-events"),
     ("post", "/v1/observations"),
+    ("post", "/v1/recoveries"),
+    ("get", "/v1/search"),
+    ("get", "/v1/pruned-entries"),
     ("get", "/livez"),
     ("get", "/readyz"),
     ("get", "/metrics"),
@@ -111,6 +114,11 @@ def test_every_field_is_described(api):
         "Accepted",
         "Problem",
         "ClaimCheck",
+        "RecoveryRequest",
+        "SearchHit",
+        "SearchPage",
+        "PrunedEntry",
+        "PrunedPage",
     }
     bare = [
         f"{name}.{field}"
@@ -133,7 +141,10 @@ def test_documented_problems_have_the_status_of_their_reason(api):
 
 def test_the_examples_are_valid(api):
     """Whoever copies an example gets what it promises."""
-    models = {"Candidate": Candidate, "RuntimeEvent": RuntimeEvent, "Observation": Observation, "Messages": Messages}
+    models = {
+        "Candidate": Candidate, "RuntimeEvent": RuntimeEvent, "Observation": Observation, "Messages": Messages,
+        "RecoveryRequest": RecoveryRequest,
+    }  # fmt: skip
     filled = {"fleet": "default", "event_id": "0b8f6d2e-6c1b-4a55-9f0e-5b8f2f4f8a10", "at": "2026-11-30T00:00:00Z"}
     seen = set()
     for _, _, operation in _operations(api):
