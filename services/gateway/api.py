@@ -5,7 +5,16 @@ import sys
 
 from fastapi import FastAPI
 
-from services.gateway import openapi, problems, routes_boundaries, routes_originals, routes_recovery, routes_reports, routes_status
+from services.gateway import (
+    openapi,
+    problems,
+    routes_boundaries,
+    routes_operations,
+    routes_originals,
+    routes_recovery,
+    routes_reports,
+    routes_status,
+)
 from services.gateway.console import routes as console_routes
 from services.gateway.console.console import Console
 from services.gateway.parts import Parts
@@ -18,7 +27,7 @@ def make_api(parts: Parts | None = None, console: Console | None = None) -> Fast
     app.state.keys = parts.keys if parts is not None else None
     app.state.quotas = parts.quotas if parts is not None else None
     problems.install(app)
-    for module in (routes_boundaries, routes_originals, routes_recovery, routes_reports, routes_status):
+    for module in (routes_boundaries, routes_originals, routes_recovery, routes_reports, routes_operations, routes_status):
         app.include_router(module.router)
     openapi.describe(app)
     if console is not None:

@@ -12,6 +12,7 @@ from services.gateway.console.console import Console
 from services.gateway.console.settings import ConsoleSettings
 from services.gateway.handlers import Gateway
 from services.gateway.keys import Keys
+from services.gateway.operating import Operating
 from services.gateway.parts import Parts
 from services.gateway.quotas import Quotas
 from services.gateway.relay import Relay
@@ -57,6 +58,7 @@ class GatewayService:
         parts = Parts(
             settings=settings,
             gateway=Gateway(self._database, self._watch, now=utc_now, upload_ttl=timedelta(hours=settings.gateway_upload_ttl_h)),
+            operating=Operating(self._database, topic_prefix=kafka.topic_prefix, now=utc_now),
             keys=Keys(self._database, cache_s=settings.gateway_key_cache_s, now=utc_now),
             quotas=Quotas(
                 rate_per_s=settings.gateway_rate_per_s,

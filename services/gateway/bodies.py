@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from fastapi import Request
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
 
@@ -16,6 +16,7 @@ from winnow.contracts.envelope import explain, reason_of
 from winnow.contracts.events import Event
 
 E = TypeVar("E", bound=Event)
+M = TypeVar("M", bound=BaseModel)
 
 #: Bytes above which JSON is validated in a thread: 1 MB takes about 10 ms, in which nobody else would be served.
 THREAD_BYTES = 256 * 1024
@@ -84,6 +85,14 @@ def _too_large(most: int) -> ProblemError:
     detail = f"the body has more than {most} bytes; store the messages with POST /v1/originals and send their claim check"
     # The connection stays open: the server throws the rest away. Closed now, the client would see a reset instead of this answer.
     return ProblemError(ProblemReason.TOO_LARGE, detail)
+
+
+def parse_plain(model: type[M], body: bytes) -> M:
+    """The small request in `body`. Raise `ProblemError`."""
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as exc:
+        raise ProblemError(ProblemReason.INVALID, explain(exc)[:1000]) from None
 
 
 async def parse(model: type[E], body: bytes, fleet: str, defaults: Mapping[str, Any] | None = None) -> E:

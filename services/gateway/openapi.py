@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
 from services.gateway.keys import require
-from winnow.client.api import PROBLEM_TYPE, Problem, ProblemReason, RecoveryRequest
+from winnow.client.api import PROBLEM_TYPE, EraseRequest, OperatorRequest, Problem, ProblemReason, RecoveryRequest
 from winnow.contracts.access import Right, Role
 from winnow.contracts.events import Candidate, Messages, Observation, RuntimeEvent
 
@@ -22,6 +22,7 @@ _TAGS = {
     "originals": "Exact bytes: what was pruned or replaced is recovered here; large messages are uploaded here.",
     "recovery": "What an agent asks back: exact bytes by handle, search of the history, what was pruned of a run.",
     "reports": "What runtimes and graders tell.",
+    "operations": "For operators: hold, release, erase, replay; for auditors: the trail of it.",
     "status": "Health and metrics; no key needed.",
 }
 _EXAMPLES: dict[str, Any] = {
@@ -45,11 +46,17 @@ _EXAMPLES: dict[str, Any] = {
         "unit": "session-17",
         "sampled": {"probability": 0.1, "at": "2026-11-30T12:00:00Z"},
     },
+    "OperatorRequest": {"because": "the tool that returned errors is mended"},
+    "EraseRequest": {"run": "session-17", "because": "its user asked for it"},
     "Messages": {"history": [{"i": 0, "kind": "environment", "tool": "shell", "text": "14 passed"}]},
 }
 _BODIES = {
     ("/v1/boundaries", "post"): ("Candidate", "The boundary; `fleet` may be left out."),
     ("/v1/runtime-events", "post"): ("RuntimeEvent", "The event; `fleet`, `event_id` and `at` may be left out."),
+    ("/v1/hold", "post"): ("OperatorRequest", "Why."),
+    ("/v1/release", "post"): ("OperatorRequest", "Why."),
+    ("/v1/erasures", "post"): ("EraseRequest", "The run, and why."),
+    ("/v1/dead-letters/{letter_id}/replay", "post"): ("OperatorRequest", "Why."),
     ("/v1/observations", "post"): ("Observation", "The observation; `fleet` may be left out."),
     ("/v1/recoveries", "post"): ("RecoveryRequest", "What is asked back."),
 }
@@ -83,6 +90,10 @@ _PROBLEMS: dict[tuple[str, str], dict[str, tuple[ProblemReason, ...]]] = {
     ("/v1/pruned-entries", "get"): {"404": (_R.NOT_FOUND,), "422": (_R.INVALID, _R.BAD_CURSOR)},
     ("/v1/runtime-events", "post"): _UPLOAD,
     ("/v1/observations", "post"): _UPLOAD,
+    ("/v1/hold", "post"): _UPLOAD,
+    ("/v1/release", "post"): _UPLOAD,
+    ("/v1/erasures", "post"): _UPLOAD,
+    ("/v1/dead-letters/{letter_id}/replay", "post"): {**_UPLOAD, "404": (_R.NOT_FOUND,)},
 }
 #: What is left of the key's quota; absent where there is no limit.
 _QUOTA = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
@@ -122,7 +133,10 @@ def _document(app: FastAPI) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):  # the framework's own errors, which are never sent
         schemas.pop(name, None)
     _, more = models_json_schema(
-        [(model, "validation") for model in (Candidate, RuntimeEvent, Observation, Messages, RecoveryRequest)]
+        [
+            (model, "validation")
+            for model in (Candidate, RuntimeEvent, Observation, Messages, RecoveryRequest, OperatorRequest, EraseRequest)
+        ]
         + [(Problem, "serialization")],
         ref_template="#/components/schemas/{model}",
     )

@@ -14,6 +14,7 @@ from opentelemetry.trace import SpanKind
 from services.gateway.bodies import BodyReader
 from services.gateway.handlers import Gateway
 from services.gateway.keys import Keys
+from services.gateway.operating import Operating
 from services.gateway.problems import overloaded
 from services.gateway.quotas import Quotas
 from services.gateway.settings import GatewaySettings
@@ -31,6 +32,7 @@ class Parts:
 
     settings: GatewaySettings
     gateway: Gateway
+    operating: Operating
     keys: Keys
     quotas: Quotas
     bodies: BodyReader

@@ -10,7 +10,7 @@ from services.gateway.api import make_api
 from services.gateway.problems import KINDS, ProblemError, document, translate
 from tests.harness import REPOSITORY
 from winnow.client import Because, Unheard
-from winnow.client.api import PROBLEM_TYPE, Problem, ProblemReason, RecoveryRequest, Status
+from winnow.client.api import PROBLEM_TYPE, EraseRequest, OperatorRequest, Problem, ProblemReason, RecoveryRequest, Status
 from winnow.client.http import Answer, _because
 from winnow.contracts.errors import Conflict, Gone, HashMismatch, NotFound, Permanent, Retryable, TooLarge
 from winnow.contracts.events import Candidate, Messages, Observation, RuntimeEvent
@@ -31,6 +31,12 @@ PATHS = {
     ("post", "/v1/recoveries"),
     ("get", "/v1/search"),
     ("get", "/v1/pruned-entries"),
+    ("post", "/v1/hold"),
+    ("post", "/v1/release"),
+    ("post", "/v1/erasures"),
+    ("get", "/v1/dead-letters"),
+    ("post", "/v1/dead-letters/{letter_id}/replay"),
+    ("get", "/v1/audit"),
     ("get", "/livez"),
     ("get", "/readyz"),
     ("get", "/metrics"),
@@ -143,7 +149,7 @@ def test_the_examples_are_valid(api):
     """Whoever copies an example gets what it promises."""
     models = {
         "Candidate": Candidate, "RuntimeEvent": RuntimeEvent, "Observation": Observation, "Messages": Messages,
-        "RecoveryRequest": RecoveryRequest,
+        "RecoveryRequest": RecoveryRequest, "OperatorRequest": OperatorRequest, "EraseRequest": EraseRequest,
     }  # fmt: skip
     filled = {"fleet": "default", "event_id": "0b8f6d2e-6c1b-4a55-9f0e-5b8f2f4f8a10", "at": "2026-11-30T00:00:00Z"}
     seen = set()

@@ -9,6 +9,7 @@ import typer
 from winnow.cli import (
     alerts,
     asyncapi,
+    audit,
     backup,
     calibrate,
     canaries,
@@ -57,7 +58,7 @@ At every compaction boundary it checks each entry of the summary for a source, r
 
 Offline:  hosts, parse, judge, judge-train, canaries, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
 A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs, proxy, mcp.
-For operators:  doctor, lag, report, rejudge, certificates, fleet, release, streams, alerts, keys, readers,
+For operators:  doctor, lag, report, rejudge, certificates, fleet, release, streams, alerts, audit, keys, readers,
 dead-letters, erase, backup, restore, retention, db, topics.
 
 Every setting is an environment variable WINNOW_...; while `winnow up` runs, the other commands find it by themselves.
@@ -101,6 +102,7 @@ def build() -> typer.Typer:
     app.command("release")(release.release)
     app.add_typer(streams.group(), name="streams")
     app.command("alerts")(alerts.alerts)
+    app.command("audit")(audit.audit)
     app.add_typer(keys.group(), name="keys")
     app.add_typer(readers.group(), name="readers")
     app.add_typer(dead_letters.group(), name="dead-letters")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from winnow.cli.connection import in_transaction, kafka_environment, no_broker
+from winnow.cli.connection import in_transaction, kafka_environment, no_broker, operator
 from winnow.cli.exits import ExitCode
 from winnow.cli.terminal import Terminal, cell, minute, plain, table
 from winnow.contracts.errors import NotFound, WinnowError
@@ -103,6 +103,7 @@ def replay(
     topic: Annotated[str | None, typer.Option(help="All of this topic.")] = None,
     reason: Annotated[Reason | None, typer.Option(help="All with this reason.")] = None,
     fleet: Annotated[str | None, typer.Option(help="All of this fleet.")] = None,
+    because: Annotated[str | None, typer.Option(help="Why; it goes into the audit trail.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Also what was replayed before.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 1_000,
 ) -> None:
@@ -124,8 +125,8 @@ def replay(
         chunk = chosen[start : start + CHUNK]
         letters = [in_transaction(lambda tx, one=one: _get(tx, one)) for one in chunk]  # type: ignore[misc]  # the loop's id, bound now
         errors = asyncio.run(_publish(letters, environment))
-        sent = [letter.id for letter, error in zip(letters, errors, strict=True) if error is None]
-        in_transaction(lambda tx, sent=sent: _mark(tx, sent))  # type: ignore[misc]  # the same
+        sent = [letter for letter, error in zip(letters, errors, strict=True) if error is None]
+        in_transaction(lambda tx, sent=sent: _mark(tx, sent, because))  # type: ignore[misc]  # the same
         done += len(sent)
         for letter, error in zip(letters, errors, strict=True):
             if error is not None:
@@ -192,10 +193,17 @@ async def _get(tx: "AsyncConnection", letter_id: int) -> "DeadLetter":
         raise NotFound(msg) from None
 
 
-async def _mark(tx: "AsyncConnection", ids: list[int]) -> None:
-    from winnow.storage import dead_letters
+async def _mark(tx: "AsyncConnection", letters: "list[DeadLetter]", because: str | None) -> None:
+    """They were published again: note it, and who did it."""
+    from winnow.storage import audit, dead_letters
 
-    await dead_letters.mark_replayed(tx, ids, now=datetime.now(UTC))
+    now = datetime.now(UTC)
+    await dead_letters.mark_replayed(tx, [letter.id for letter in letters], now=now)
+    for letter in letters:
+        details = {"dead_letter": letter.id, "topic": letter.letter.topic, "reason": letter.letter.reason}
+        await audit.add(
+            tx, action="dead_letter.replay", by=operator(), now=now, fleet=letter.letter.fleet, because=because, details=details
+        )
 
 
 def _value(letter: "DeadLetter") -> dict[str, Any]:

@@ -20,6 +20,7 @@ def erase(
     *,
     fleet: Annotated[str, typer.Option(help="The fleet; without --run all of it is erased.")],
     run: Annotated[str | None, typer.Option(help="This run only.")] = None,
+    because: Annotated[str | None, typer.Option(help="Why; it goes into the audit trail.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
 ) -> None:
@@ -40,8 +41,8 @@ def erase(
     async def work(tx: "AsyncConnection") -> "Erased":
         now = datetime.now(UTC)
         if run is None:
-            return await erase_fleet(tx, fleet, by=operator(), now=now)
-        return await erase_run(tx, fleet, run, by=operator(), now=now)
+            return await erase_fleet(tx, fleet, by=operator(), because=because, now=now)
+        return await erase_run(tx, fleet, run, by=operator(), because=because, now=now)
 
     erased = asdict(in_transaction(work))
     if as_json:

@@ -1,7 +1,7 @@
 """The values of the HTTP API, used by the gateway that writes them and the client that reads them."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import AwareDatetime, Field
@@ -175,6 +175,85 @@ class PrunedPage(Model):
 
     items: tuple[PrunedEntry, ...] = Field(default=(), description="Pruned entries.")
     next_cursor: str | None = Field(default=None, description="Give it as `cursor` for the next page; null at the end.")
+
+
+class OperatorRequest(Model):
+    """What an operator asks, with his reason."""
+
+    because: str = Field(min_length=1, max_length=500, pattern=r"\S", description="Why; it goes into the audit trail.")
+
+
+class EraseRequest(OperatorRequest):
+    """Erase a run."""
+
+    run: Name = Field(description="The run.")
+
+
+class HoldView(Model):
+    """How the fleet stands."""
+
+    held: bool = Field(description="The fleet is held: nothing is pruned.")
+    changed: bool = Field(description="This request changed it; false: it stood so already, with its first reason.")
+
+
+class ReleaseView(HoldView):
+    """How the fleet stands after a release."""
+
+    streams: tuple[str, ...] = Field(default=(), description="Streams that began a new epoch.")
+
+
+class ErasedView(Model):
+    """What was removed. Originals that another run still uses stay."""
+
+    boundaries: int = Field(description="Boundaries with all that belonged to them.")
+    originals: int = Field(description="Originals that nothing refers to any more.")
+    handles: int = Field(description="Handles that answer 410 from now on.")
+    dead_letters: int = Field(description="Dead letters.")
+    outbox: int = Field(description="Records that waited to be published.")
+    runtime_events: int = Field(description="Runtime events.")
+    observations: int = Field(description="Units of the monitor's ledger whose name was replaced by a random one.")
+
+
+class DeadLetterView(Model):
+    """A record that could not be handled, without its body."""
+
+    id: int = Field(description="Its number.")
+    topic: str = Field(description="Topic that it came from.")
+    partition: int = Field(description="Partition of that topic.")
+    offset: int = Field(description="Place in that partition.")
+    reason: str = Field(description="Reason code.")
+    error: str = Field(description="What went wrong, without content.")
+    service: str = Field(description="The service that gave it up.")
+    run: str | None = Field(default=None, description="The run, where it is known.")
+    created_at: AwareDatetime = Field(description="When it was given up.")
+    replayed_at: AwareDatetime | None = Field(default=None, description="When it was last put on its topic again.")
+    replays: int = Field(description="How often that was done.")
+
+
+class DeadLetterPage(Model):
+    """One page of dead letters, newest first."""
+
+    items: tuple[DeadLetterView, ...] = Field(default=(), description="Dead letters.")
+    next_before: int | None = Field(default=None, description="Give it as `before` for the next page; null at the end.")
+
+
+class AuditEntry(Model):
+    """An action of an operator or a service."""
+
+    id: int = Field(description="Its number; it only grows.")
+    at: AwareDatetime = Field(description="When.")
+    action: str = Field(description="What was done, for example `fleet.hold` or `erase.run`.")
+    actor: str = Field(description="Who did it: `<role>:<id of the API key>`, `cli:<user of the operating system>`, or a service.")
+    because: str | None = Field(default=None, description="Why, in the words of who did it.")
+    outcome: Literal["done", "failed"] = Field(description="`failed`: it was asked for and took no effect; the details say why.")
+    details: dict[str, Any] = Field(default_factory=dict, description="Counts and settings of the action.")
+
+
+class AuditPage(Model):
+    """One page of the audit trail, newest first."""
+
+    items: tuple[AuditEntry, ...] = Field(default=(), description="Entries.")
+    next_before: int | None = Field(default=None, description="Give it as `before` for the next page; null at the end.")
 
 
 class Accepted(Model):

@@ -80,7 +80,7 @@ DELETE FROM originals o WHERE o.fleet = $1 AND o.sha256 = ANY($2::text[])
 _DEAD = "DELETE FROM dead_letters WHERE (fleet = $1 AND run = $2) OR key = convert_to($1 || '/' || $2, 'UTF8')"
 
 
-async def erase_run(tx: AsyncConnection, fleet: str, run: str, *, by: str, now: datetime) -> Erased:
+async def erase_run(tx: AsyncConnection, fleet: str, run: str, *, by: str, because: str | None = None, now: datetime) -> Erased:
     """Erase a run, with an audit row. Its handles answer `Gone` from then on. An unknown run erases nothing and is no error.
 
     Raise what a deadlock raises: the pipeline may be storing the run at this moment. It is transient; erase again.
@@ -126,7 +126,8 @@ async def erase_run(tx: AsyncConnection, fleet: str, run: str, *, by: str, now: 
     for table in ("open_runs", "run_units", "pinned_entries", "runs"):
         await raw.execute(tx, f"DELETE FROM {table} WHERE fleet = $1 AND run = $2", fleet, run)  # noqa: S608  a constant
     # The run's name is what was asked to be forgotten; a hash of it lets the asker prove that it was.
-    await audit.add(tx, action="erase.run", by=by, now=now, fleet=fleet, details={"run_sha256": sha256(run), **asdict(erased)})
+    details = {"run_sha256": sha256(run), **asdict(erased)}
+    await audit.add(tx, action="erase.run", by=by, now=now, fleet=fleet, because=because, details=details)
     return erased
 
 
@@ -156,7 +157,7 @@ async def erased_runs(tx: AsyncConnection, runs: Collection[tuple[str, str]]) ->
     return {(r["fleet"], r["run"]) for r in await raw.fetch(tx, _ERASED, *raw.columns(rows, 3))}
 
 
-async def erase_fleet(tx: AsyncConnection, fleet: str, *, by: str, now: datetime) -> Erased:
+async def erase_fleet(tx: AsyncConnection, fleet: str, *, by: str, because: str | None = None, now: datetime) -> Erased:
     """Erase all runs, streams, certificates and keys of a fleet, with an audit row; its readers see nothing any more.
 
     The fleet's row, its operating points and its audit rows stay: they say that it was, and what was done. Its keys are revoked, its
@@ -182,5 +183,5 @@ async def erase_fleet(tx: AsyncConnection, fleet: str, *, by: str, now: datetime
         runtime_events=counts["runtime_events"],
         observations=counts["observations"],
     )
-    await audit.add(tx, action="erase.fleet", by=by, now=now, fleet=fleet, details=asdict(erased))
+    await audit.add(tx, action="erase.fleet", by=by, now=now, fleet=fleet, because=because, details=asdict(erased))
     return erased

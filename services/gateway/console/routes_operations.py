@@ -1,11 +1,10 @@
 """Dead letters and their replay, and the judges."""
 
 from datetime import timedelta
-from uuid import uuid4
 
 from fastapi import APIRouter, Request, Response
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from services.gateway import operating
 from services.gateway.console.console import SignedIn, console_of
 from services.gateway.console.live import page
 from services.gateway.console.pages import ROOT, PageRoute, redirect
@@ -14,10 +13,7 @@ from services.gateway.console.views import letters
 from services.gateway.problems import ProblemError
 from winnow.client.api import ProblemReason
 from winnow.contracts.access import Right
-from winnow.contracts.topics import topic_named
-from winnow.storage import audit, dead_letters, glance, judge_reports, outbox
-from winnow.storage.dead_letters import DeadLetter
-from winnow.storage.outbox import NewMessage
+from winnow.storage import dead_letters, glance, judge_reports
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
@@ -47,9 +43,9 @@ async def letter(request: Request, viewer: SignedIn, fleet: str, letter_id: int)
     console = console_of(request)
     async with console.reading.of(fleet) as tx:
         marks = {fleet: await glance.marks(tx, fleet)}
-        found = await _letter(tx, fleet, letter_id)
+        found = await operating.letter_of(tx, fleet, letter_id)
     shown = letters.shown(found)
-    obstacle = letters.obstacle(found, console.topic_prefix)
+    obstacle = operating.obstacle(found, console.topic_prefix)
     return page(request, viewer, "dead_letter.html", fleet=fleet, marks=marks, letter=found, shown=shown, obstacle=obstacle)
 
 
@@ -63,25 +59,9 @@ async def replay(request: Request, viewer: SignedIn, fleet: str, letter_id: int)
         raise ProblemError(ProblemReason.INVALID, "say why, and confirm that the cause is mended; then replay")
     console = console_of(request)
     async with console.reading.of(fleet, writes=True) as tx:
-        found = await _letter(tx, fleet, letter_id)
-        obstacle = letters.obstacle(found, console.topic_prefix)
-        topic = topic_named(found.letter.topic, console.topic_prefix)
-        if obstacle is not None or topic is None:
-            raise ProblemError(ProblemReason.INVALID, obstacle or "the registry has no such topic")
-        message = NewMessage(
-            fleet=fleet,
-            topic=topic.name,
-            key=(found.letter.key or b"").decode(),
-            body=found.letter.value or b"",
-            # Another id than the original's: within a day the outbox takes an id once, and a second replay must be one.
-            event_id=uuid4(),
-            headers=letters.claim_headers(found),
-            run=found.letter.run,
-        )
-        await outbox.add(tx, [message])
-        await dead_letters.mark_replayed(tx, [letter_id], now=console.now())
-        details = {"dead_letter": letter_id, "topic": topic.name, "reason": found.letter.reason}
-        await audit.add(tx, action="dead_letter.replay", by=key.actor, now=console.now(), fleet=fleet, because=because, details=details)
+        await operating.replay(
+            tx, fleet, letter_id, by=key.actor, because=because, topic_prefix=console.topic_prefix, now=console.now()
+        )  # fmt: skip
     return redirect(f"{ROOT}/fleets/{fleet}/dead-letters/{letter_id}")
 
 
@@ -97,11 +77,3 @@ async def judges(request: Request, viewer: SignedIn, fleet: str) -> Response:
         days = await judge_reports.days(tx, fleet, since=since)
         pairs = await judge_reports.disagreements(tx, fleet, since=since)
     return page(request, viewer, "judges.html", fleet=fleet, marks=marks, uses=uses, days=days, pairs=pairs, look_back=JUDGES.days)
-
-
-async def _letter(tx: AsyncConnection, fleet: str, letter_id: int) -> DeadLetter:
-    """A dead letter of the fleet. Raise `NotFound`, for another fleet's too."""
-    found = await dead_letters.get(tx, letter_id)
-    if found.letter.fleet != fleet:  # the role sees no other; said again, because bytes of another tenant are at stake
-        raise ProblemError(ProblemReason.NOT_FOUND, f"there is no dead letter {letter_id}")
-    return found

@@ -29,6 +29,7 @@ def test_every_command_of_the_manual_is_there_and_explains_itself(winnow):
         "demo", "keys", "fleet", "retention", "readers", "topics", "env", "version", "monitor", "eval", "certify",
         "certificates", "calibrate", "plan", "reproduce", "rejudge", "report", "hosts", "canaries", "streams", "alerts",
         "release", "proxy", "mcp",
+        "audit", "doctor", "lag", "backup", "restore",
     }  # fmt: skip
     commands = {command.name for command in app.build().registered_commands} | {group.name for group in app.build().registered_groups}
     assert commands == wanted
