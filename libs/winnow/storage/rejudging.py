@@ -61,11 +61,15 @@ class Where:
     runs: Sequence[str] | None = None
     rules: str | None = None
 
-    def arguments(self, judge: JudgeId) -> tuple[object, ...]:
-        """The first seven parameters of the statements above."""
+    def arguments_of_boundaries(self) -> tuple[object, ...]:
+        """The first five parameters of the statements above."""
         fleets = None if self.fleets is None else list(self.fleets)
         runs = None if self.runs is None else list(self.runs)
-        return fleets, self.since, self.until, runs, self.rules, storable(judge.name), storable(judge.version)
+        return fleets, self.since, self.until, runs, self.rules
+
+    def arguments(self, judge: JudgeId) -> tuple[object, ...]:
+        """The first seven parameters of the statements above."""
+        return *self.arguments_of_boundaries(), storable(judge.name), storable(judge.version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
