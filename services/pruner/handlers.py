@@ -300,6 +300,7 @@ def _decide(  # noqa: PLR0913  everything that a decision rests on, each by its 
 ) -> _Decided:
     """Decide one boundary. Pure."""
     judged = event.outcome not in UNTOUCHED
+    gate = gate.serving(_served(boundary, event, point))
     tau = DEFAULT_TAU if boundary.rules is Rules.PUBLISHED else point.tau
     scores = {s.n: s for s in event.scores}
     supported = {n: None if s.score is None else s.score >= tau for n, s in scores.items()}
@@ -366,6 +367,17 @@ def _decide(  # noqa: PLR0913  everything that a decision rests on, each by its 
         roots={e.key: found[e.n].source for e in listed},
     )
     return _Decided(event=result, committed=committed, written=written)
+
+
+def _served(boundary: Boundary, event: Scores, point: fleets.Point) -> fleets.Served:
+    """What a certificate must be for, to cover this boundary."""
+    return fleets.Served(
+        judge=event.judge.name,
+        judge_version=event.judge.version,
+        tau=point.tau,
+        operating_point=_stamped(boundary),
+        compressor=boundary.compressor,
+    )
 
 
 def _entry_decision(entry: Entry, fate: Fate, score: Score | None, root: RootSource) -> EntryDecision:

@@ -47,7 +47,9 @@ async def issue(tx: AsyncConnection, certificate: Certificate, *, by: str) -> No
 
 
 async def supersede(tx: AsyncConnection, certificate: Certificate, *, by: str) -> list[UUID]:
-    """End the live certificates that `certificate` takes the place of, those of its fleet, judge and threshold; return their ids.
+    """End the live certificates that `certificate` takes the place of; return their ids.
+
+    Those of its fleet, judge and version, threshold and compressor: a fleet with two compressors has a certificate for each.
 
     Called before `issue`, in the same transaction: at no moment are there two, or none.
     """
@@ -58,6 +60,8 @@ async def supersede(tx: AsyncConnection, certificate: Certificate, *, by: str) -
         .where(
             c.c.fleet == certificate.fleet,
             c.c.judge == certificate.judge,
+            c.c.judge_version == certificate.judge_version,
+            c.c.compressor == certificate.compressor,
             c.c.tau == certificate.tau,
             c.c.revoked_at.is_(None),
             c.c.expires_at > certificate.issued_at,

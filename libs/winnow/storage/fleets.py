@@ -1,7 +1,7 @@
 """Fleets: operating points, holds, and the gate that the pruner reads inside its own transaction."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -52,6 +52,55 @@ class Fleet:
     held_by: str | None
 
 
+#: What a certificate says of a thing that it was not told, and so is not bound to.
+NOT_STATED = "not stated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What a boundary was served by."""
+
+    judge: str
+    judge_version: str
+    tau: float
+    operating_point: int
+    compressor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What a live certificate is bound to, as far as it names it."""
+
+    judge: str
+    judge_version: str
+    tau: float
+    operating_point: str | None
+    compressor: str
+
+    def of_point(self, point: "OperatingPoint") -> bool:
+        """Whether it is for what an operating point serves."""
+        mine = self.judge == point.point.judge and self.tau == point.point.tau
+        return mine and self.operating_point in {None, str(point.id)}
+
+    def departures(self, served: Served) -> tuple[str, ...]:
+        """In what a boundary was served otherwise; empty where the certificate covers it."""
+        found = [] if self.judge == served.judge else ["judge"]
+        if self.judge == served.judge and self.judge_version not in {NOT_STATED, served.judge_version}:
+            found.append("judge version")
+        if self.tau != served.tau:
+            found.append("threshold")
+        if self.operating_point not in {None, str(served.operating_point)}:
+            found.append("operating point")
+        if self.compressor != NOT_STATED and _spelt(self.compressor) != _spelt(served.compressor or ""):
+            found.append("compressor")
+        return tuple(found)
+
+
+def _spelt(compressor: str) -> str:
+    """A compressor's name: `--compressor NAME:VERSION` is stored with a blank, and hosts write either."""
+    return " ".join(compressor.replace(":", " ").split())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
     """May the pruner enforce? While held, the effective mode is at most `annotate`."""
@@ -59,6 +108,17 @@ class Gate:
     fleet: str
     held: bool
     because: str | None
+    #: Live certificates, one of which must cover what a boundary was served by; None: none is required.
+    certificates: tuple[Binding, ...] | None = None
+
+    def serving(self, served: Served) -> "Gate":
+        """The gate as it stands for a boundary: held where certificates are required and none covers it."""
+        if self.held or self.certificates is None:
+            return self
+        least = min((binding.departures(served) for binding in self.certificates), key=len, default=("judge", "threshold"))
+        if not least:
+            return self
+        return replace(self, held=True, because=f"no valid certificate for this {' and '.join(least)}")
 
 
 _FLEETS = """
@@ -76,10 +136,12 @@ RETURNING id, fleet
 
 # FOR SHARE: hold and release wait for the pruners that have read the gate, and the next pruner waits for them.
 _GATE = """
-SELECT f.fleet, f.held_since IS NOT NULL AS held, f.held_because, p.require_certificate, p.hold_if_monitor_stale,
-    p.require_certificate AND NOT EXISTS (
-        SELECT FROM certificates c WHERE c.fleet = f.fleet AND c.judge = p.judge AND c.tau = p.tau AND c.revoked_at IS NULL
-            AND c.issued_at <= $2 AND c.expires_at > $2) AS uncertified,
+SELECT f.fleet, f.held_since IS NOT NULL AS held, f.held_because, p.id, p.mode, p.tau, p.judge, p.require_certificate,
+    p.hold_if_monitor_stale, p.prune_stale, p.created_at, p.created_by, p.because,
+    CASE WHEN p.require_certificate THEN (SELECT coalesce(jsonb_agg(jsonb_build_object('judge', c.judge, 'judge_version', c.judge_version,
+        'tau', c.tau, 'compressor', c.compressor, 'operating_point', c.record #>> '{certificate,operating_point}')), '[]')
+        FROM certificates c WHERE c.fleet = f.fleet AND c.revoked_at IS NULL AND c.issued_at <= $2 AND c.expires_at > $2)
+    END AS certificates,
     p.hold_if_monitor_stale AND NOT EXISTS (SELECT FROM monitor_heartbeats h WHERE h.at >= $3) AS unwatched
 FROM fleets f JOIN operating_points p ON p.id = f.operating_point
 WHERE f.fleet = ANY($1::text[]) ORDER BY f.fleet FOR SHARE OF f
@@ -233,19 +295,23 @@ async def gate(tx: AsyncConnection, fleets: Iterable[str], *, now: datetime, sta
     """Read, FOR SHARE, whether each fleet is held: until this transaction ends nobody holds or releases it.
 
     Held also where the current operating point requires a certificate and no valid one is there for its judge and threshold, or demands a
-    live monitor and no heartbeat is younger than `stale_after`. An unknown fleet is held: no readable state never means free.
+    live monitor and no heartbeat is younger than `stale_after`. An unknown fleet is held: no readable state never means free. What a
+    certificate is bound to besides is known of each boundary only: see `Gate.serving`.
     """
     wanted = sorted(set(fleets))
     gates = {f: Gate(fleet=f, held=True, because="the fleet is unknown") for f in wanted}
     for row in await raw.fetch(tx, _GATE, wanted, now, now - stale_after):
+        bindings = None if row["certificates"] is None else tuple(Binding(**said) for said in row["certificates"])
+        uncertified = bindings is not None and not any(binding.of_point(_point(row)) for binding in bindings)
         because = None
         if row["held"]:
             because = row["held_because"]
-        elif row["uncertified"]:
+        elif uncertified:
             because = "no valid certificate for this judge and threshold"
         elif row["unwatched"]:
             because = "the drift monitor gives no sign of life"
-        gates[row["fleet"]] = Gate(fleet=row["fleet"], held=row["held"] or row["uncertified"] or row["unwatched"], because=because)
+        held = row["held"] or uncertified or row["unwatched"]
+        gates[row["fleet"]] = Gate(fleet=row["fleet"], held=held, because=because, certificates=bindings)
     return gates
 
 

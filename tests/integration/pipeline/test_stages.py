@@ -16,7 +16,7 @@ from winnow.contracts.events import Candidate, ClaimCheck, Committed, Evidence, 
 from winnow.contracts.topics import OBSERVATION
 from winnow.contracts.vocabulary import Decision, DecisionReason, Mode, Outcome, Reason, Rules
 from winnow.messaging.records import Received
-from winnow.storage import boundaries, erase, fleets, originals, stuck
+from winnow.storage import boundaries, certificates, erase, fleets, originals, stuck
 from winnow.storage.boundaries import NewBoundary
 from winnow.storage.database import Database
 from winnow.storage.fleets import Point
@@ -73,6 +73,33 @@ async def test_a_required_certificate_that_is_missing_holds(store: Database) -> 
         await fleets.ensure(tx, [fleet], default=Point(mode=Mode.ENFORCE, require_certificate=True), now=now)
     committed = await Stages(store, AISLE).one(candidate(TEXT, fleet=fleet))
     assert (committed.mode, committed.held) == (Mode.ANNOTATE, True)
+
+
+async def test_a_certificate_covers_the_boundaries_that_it_names(store: Database) -> None:
+    """A boundary of another compressor, or judged by another version than the certificate names, is held and says why; others are not."""
+    fleet, now = fresh(), datetime.now(UTC)
+    async with store.transaction() as tx:
+        point = Point(mode=Mode.ENFORCE, judge=AISLE.id.name, require_certificate=True)
+        current = (await fleets.ensure(tx, [fleet], default=point, now=now))[fleet].operating_point
+        certificate = certificates.Certificate(
+            certificate_id=uuid.uuid4(), fleet=fleet, compressor="gpt 5", judge=AISLE.id.name, judge_version=AISLE.id.version, tau=0.5,
+            grader="g", data_sha256="0" * 64, method="exact", alpha=0.1, delta=0.05, n=100, losses=1.0, denominator="all", bound=0.05,
+            record={"certificate": {"operating_point": str(current.id)}}, issued_at=now, expires_at=now + timedelta(days=1),
+        )  # fmt: skip
+        await certificates.issue(tx, certificate, by="test")
+    said = {}
+    newer = ScriptedJudge({"aisle": 0.1})
+    newer.id = newer.id.model_copy(update={"version": "2"})
+    for name, judge, compressor in (
+        ("covered", AISLE, "gpt:5"), ("other", AISLE, "gpt:6"), ("unsaid", AISLE, None), ("newer", newer, "gpt:5"),
+    ):  # fmt: skip
+        committed = await Stages(store, judge).one(candidate(TEXT, fleet=fleet, run=name, compressor=compressor))
+        said[name] = (committed.mode, committed.held_because)
+    why = "no valid certificate for this"
+    assert said == {
+        "covered": (Mode.ENFORCE, None), "other": (Mode.ANNOTATE, f"{why} compressor"), "unsaid": (Mode.ANNOTATE, f"{why} compressor"),
+        "newer": (Mode.ANNOTATE, f"{why} judge version"),
+    }  # fmt: skip
 
 
 async def test_a_stale_monitor_holds_where_the_fleet_says_so(store: Database) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -130,11 +131,15 @@ async def test_required_certificates(db, fleet, now):
         }  # fmt: skip
         return certificates.Certificate(**given)
 
-    for wrong in ({"judge": "jev"}, {"tau": 0.4}, {"expires_at": now - timedelta(minutes=1)}, {"issued_at": now + timedelta(minutes=1)}):
+    another = {"record": {"certificate": {"operating_point": "1000000"}}}
+    early, late = {"issued_at": now + timedelta(minutes=1)}, {"expires_at": now - timedelta(minutes=1)}
+    for wrong in ({"judge": "jev"}, {"tau": 0.4}, early, late, another):
         async with db.transaction() as tx:
             await certificates.issue(tx, certificate(**wrong), by="ops")
         assert (await _gate(db, fleet, now)).held, wrong
-    valid = certificate()
+    async with db.transaction() as tx:
+        current = (await fleets.load(tx, [fleet]))[fleet].operating_point.id
+    valid = certificate(record={"certificate": {"operating_point": str(current)}})
     async with db.transaction() as tx:
         await certificates.issue(tx, valid, by="ops")
     assert not (await _gate(db, fleet, now)).held
@@ -158,3 +163,32 @@ async def test_watched_fleets(db, fleet, now):
     async with db.transaction() as tx:
         await fleets.heartbeat(tx, "m2", now=now - timedelta(seconds=29))
     assert not (await _gate(db, fleet, now)).held
+
+
+SERVED = fleets.Served(judge="local", judge_version="3", tau=0.5, operating_point=7, compressor="gpt:5 mini")
+BINDING = fleets.Binding(judge="local", judge_version="3", tau=0.5, operating_point="7", compressor="gpt 5 mini")
+ANYTHING = replace(BINDING, judge_version=fleets.NOT_STATED, operating_point=None, compressor=fleets.NOT_STATED)
+
+
+@pytest.mark.parametrize(
+    ("bindings", "served", "because"),
+    [
+        ([BINDING], SERVED, None),
+        ([ANYTHING], replace(SERVED, judge_version="4", operating_point=8, compressor=None), None),
+        ([BINDING], replace(SERVED, judge_version="4"), "judge version"),
+        ([BINDING], replace(SERVED, judge="jev"), "judge"),
+        ([BINDING], replace(SERVED, operating_point=8), "operating point"),
+        ([BINDING], replace(SERVED, compressor="gpt 6"), "compressor"),
+        ([BINDING], replace(SERVED, compressor=None), "compressor"),
+        ([BINDING], replace(SERVED, tau=0.4, operating_point=8), "threshold and operating point"),
+        ([BINDING, replace(BINDING, compressor="gpt 6")], replace(SERVED, compressor="gpt 6"), None),
+        ([replace(BINDING, judge="jev", tau=0.1), BINDING], replace(SERVED, judge_version="4"), "judge version"),
+        ([], SERVED, "judge and threshold"),
+    ],
+)
+def test_a_certificate_covers_what_it_names(bindings, served, because):
+    """A boundary is certified where one certificate agrees in everything that it names; else the gate says in what none does."""
+    gate = fleets.Gate(fleet="f", held=False, because=None, certificates=tuple(bindings)).serving(served)
+    assert (gate.held, gate.because) == (because is not None, because and f"no valid certificate for this {because}")
+    assert not fleets.Gate(fleet="f", held=False, because=None).serving(served).held
+    assert fleets.Gate(fleet="f", held=True, because="drift", certificates=(ANYTHING,)).serving(served).because == "drift"
