@@ -53,6 +53,7 @@ class GatewayService:
             database.database_url.get_secret_value(), pool_size=settings.gateway_pool_size, application_name="winnow-gateway"
         )
         self._watch = CommitWatch(self._database)
+        self._leaving = False
         self._relay = Relay(self._database, kafka, telemetry)
         self._tasks = Tasks(telemetry)
         parts = Parts(
@@ -104,6 +105,10 @@ class GatewayService:
         await self._server.start()
         self._telemetry.log.info("service_ready", part="gateway", url=self._server.url)
 
+    def drain(self) -> None:
+        """Be unready from now on; requests are taken until `stop`, for a load balancer needs a moment to notice."""
+        self._leaving = True
+
     async def stop(self) -> None:
         """Stop in the order of the module's docstring. May be called twice."""
         self._watch.drain()
@@ -141,7 +146,7 @@ class GatewayService:
         return None
 
     async def _stays(self) -> str | None:
-        return "the gateway stops" if self._watch.draining else None
+        return "the gateway stops" if self._leaving or self._watch.draining else None
 
 
 def build(
