@@ -6,7 +6,6 @@ from enum import IntEnum
 
 from winnow.cli.exits import ExitCode
 from winnow.contracts.errors import WinnowError
-from winnow.telemetry.redaction import describe, mask_text, printable
 
 #: Characters of what is said of one finding; what is longer is somebody's content.
 MOST_CHARS = 1_000
@@ -40,6 +39,8 @@ class Finding:
 
     def __post_init__(self) -> None:
         """Mask secrets and controls in every text."""
+        from winnow.telemetry.redaction import mask_text, printable  # not at import time: `winnow --help` must stay quick
+
         for name in ("check", "found", "advice"):
             object.__setattr__(self, name, mask_text(printable(getattr(self, name), MOST_CHARS)))
 
@@ -77,6 +78,8 @@ def exit_code(findings: Iterable[Finding]) -> ExitCode:
 
 async def guarded(check: str, look: Callable[[], Awaitable[list[Finding]]]) -> list[Finding]:
     """What `look` finds; a look that fails is a finding itself, and the others go on."""
+    from winnow.telemetry.redaction import describe
+
     try:
         return await look()
     except WinnowError as exc:
