@@ -8,6 +8,7 @@ from typing import Final
 from winnow.compaction.claims.binding import Binding, Entries
 from winnow.compaction.claims.conditions import Rewritten, rewritten
 from winnow.compaction.claims.deliverables import invented
+from winnow.compaction.claims.properties import Misstated, misstated
 from winnow.compaction.claims.records import Records, marked, source_texts
 from winnow.compaction.claims.refutation import Refuted, refute
 from winnow.compaction.claims.said import Said
@@ -68,6 +69,9 @@ def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[S
             for refuted in refute(some, read, records, binding, said, chosen[first : first + size]):
                 found[first + refuted.entry].append(_told(refuted, records, corpus))
             capped = capped or binding.capped
+    for wrong in misstated(lowered, chosen, corpus):
+        if all(finding.kind is not FindingKind.CONTRADICTED for finding in found[wrong.entry]):
+            found[wrong.entry].append(_property(wrong, corpus))
     for false in disproved(entries, [(output.message, output.text) for output in corpus.outputs]):
         found[false.entry].append(_by_message(FindingKind.CONTRADICTED, false.claim, false.said, false.output, corpus, key="its outcome"))
     outputs = {output.message for output in corpus.outputs}
@@ -102,6 +106,21 @@ def _told(refuted: Refuted, records: Records, corpus: Corpus) -> Finding:
         kind=kind, claim=claim, key=key, said=said, by=ProvenanceClass.ENVIRONMENT, message=corpus.messages[output.message].i,
         tool=output.tool, at=_place(output.text, refuted.said, refuted.key),
     )  # fmt: skip
+
+
+def _property(wrong: Misstated, corpus: Corpus) -> Finding:
+    """A property with another value as the event tells it."""
+    message = corpus.messages[wrong.output]
+    return Finding(
+        kind=FindingKind.CONTRADICTED,
+        claim=one_line(wrong.claim, _CHARS),
+        key=one_line(wrong.key, _CHARS),
+        said=one_line(wrong.said, _CHARS),
+        by=ProvenanceClass.ENVIRONMENT,
+        message=message.i,
+        tool=message.tool,
+        at=wrong.at,
+    )
 
 
 def _by_message(kind: FindingKind, claim: str, said: str, position: int, corpus: Corpus, *, key: str | None = None) -> Finding:
