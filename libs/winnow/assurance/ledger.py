@@ -183,6 +183,14 @@ def as_missing(fates: Iterable[tuple[Unit, Fate]]) -> list[Unit]:
     return [Unit(unit.seq, 0.0 if fate is Fate.FOLDED else 1.0, 0.0, 1.0, Signature()) for unit, fate in fates if fate is not Fate.REFUSED]
 
 
+def folded_loss(epoch: Epoch, unit: Unit, fate: Fate) -> float | None:
+    """What a decided unit brought into the evidence of its epoch; None: nothing."""
+    if fate is Fate.FOLDED:
+        return unit.loss
+    fills = fate is not Fate.REFUSED and epoch.missing is Missing.FOLD and unit.probability >= epoch.config.min_probability
+    return 1.0 if fills else None
+
+
 def replayed(epochs: Sequence[Epoch], units: Iterable[tuple[Unit, Fate]], frozen: dict[int, int]) -> Watched:
     """The stream as the ledger says it must be, from its first unit on: no clock, no decision is made anew.
 
@@ -195,9 +203,7 @@ def replayed(epochs: Sequence[Epoch], units: Iterable[tuple[Unit, Fate]], frozen
             at += 1
             watched = Watched(epoch=epochs[at], state=monitor.initial(epochs[at].config), last_seq=epochs[at].from_seq - 1)
         epoch, state = watched.epoch, watched.state
-        loss = unit.loss if fate is Fate.FOLDED else None
-        if fate in {Fate.MISSING, Fate.LATE} and epoch.missing is Missing.FOLD and unit.probability >= epoch.config.min_probability:
-            loss = 1.0
+        loss = folded_loss(epoch, unit, fate)
         if loss is not None:
             state = monitor.update(epoch.config, state, loss, unit.probability)
         if frozen.get(epoch.number) == unit.seq:

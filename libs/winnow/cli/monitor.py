@@ -81,9 +81,9 @@ def monitor(  # noqa: PLR0913  the options of a command
         terminal.show(rows)
         terminal.note(_promise(config))
     if plot is not None and watched:
-        from winnow.cli.monitor_plot import draw
+        from winnow.cli.monitor_plot import Drawn, draw
 
-        draw(plot, config, [(w.name, w.losses) for w in watched])
+        draw(plot, config, [Drawn(w.name, w.losses) for w in watched])
     if failed:
         raise SystemExit(int(ExitCode.FAILURE))
 

@@ -1,10 +1,10 @@
-"""The evidence chart of `winnow monitor`. Needs matplotlib (the extra `plots`)."""
+"""The evidence chart of `winnow monitor` and `winnow streams`. Needs matplotlib (the extra `plots`)."""
 
 import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from winnow.assurance.blocks import of_losses
 from winnow.assurance.changepoint import change_window
@@ -19,6 +19,15 @@ BLOCKS: Final = 60
 STREAMS: Final = 10
 
 
+class Drawn(NamedTuple):
+    """One stream of a chart."""
+
+    name: str
+    losses: Sequence[float]
+    #: With which each unit was drawn; None: all with the smallest one.
+    probabilities: Sequence[float] | None = None
+
+
 def check(place: Path) -> None:
     """Refuse what cannot be drawn.
 
@@ -31,7 +40,7 @@ def check(place: Path) -> None:
         raise Permanent("matplotlib is not installed; install it with: pip install 'winnow-compaction[plots]'")
 
 
-def draw(place: Path, config: MonitorConfig, streams: Sequence[tuple[str, Sequence[float]]]) -> None:
+def draw(place: Path, config: MonitorConfig, streams: Sequence[Drawn]) -> None:
     """Draw log10 evidence over the units, the alarm level, the likely change of a single stream, and the mean loss of blocks below.
 
     Raises:
@@ -45,8 +54,8 @@ def draw(place: Path, config: MonitorConfig, streams: Sequence[tuple[str, Sequen
     with rc_context({"svg.hashsalt": "winnow", "svg.fonttype": "none"}):  # the same losses give the same bytes
         figure = Figure(figsize=(9, 5.5), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        for name, losses in streams:
-            units, evidence, alarm = _curve(config, losses)
+        for name, losses, probabilities in streams:
+            units, evidence, alarm = _curve(config, losses, probabilities)
             (line,) = above.plot(units, evidence, linewidth=1.2, label=Path(name).name[:60].replace("$", r"\$"))
             if alarm is not None:
                 above.plot([alarm], [evidence[-1]], "o", color=line.get_color())
@@ -68,14 +77,17 @@ def draw(place: Path, config: MonitorConfig, streams: Sequence[tuple[str, Sequen
             raise Permanent(f"{place}: {exc.strerror or exc}") from None
 
 
-def _curve(config: MonitorConfig, losses: Sequence[float]) -> tuple[list[int], list[float], int | None]:
+def _curve(
+    config: MonitorConfig, losses: Sequence[float], probabilities: Sequence[float] | None
+) -> tuple[list[int], list[float], int | None]:
     """Units, log10 evidence, and the alarm."""
     state = initial(config)
     end = len(losses) if config.horizon is None else min(len(losses), config.horizon)
     step = max(1, end // POINTS)
     units, evidence = [0], [state.log_evidence / math.log(10)]
     for at in range(0, end, step):
-        state = fold(config, state, losses[at : min(end, at + step)])
+        some = slice(at, min(end, at + step))
+        state = fold(config, state, losses[some], None if probabilities is None else probabilities[some])
         units.append(state.n)
         evidence.append(state.log_evidence / math.log(10))
         if state.alarm_at is not None:

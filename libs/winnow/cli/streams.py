@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +15,8 @@ from winnow.contracts.errors import NotFound, Permanent
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from winnow.assurance.ledger import Fate, Unit
+    from winnow.storage.epochs import StoredEpoch
     from winnow.storage.overview import StreamView
     from winnow.storage.replay import Replayed
 
@@ -73,18 +76,37 @@ def listed(
     terminal.show(rows if found else "no streams yet; a stream is made with its first observation or closed run")
 
 
-def show(name: Name, *, fleet: Fleet, as_json: Json = False) -> None:
+def show(
+    name: Name,
+    *,
+    fleet: Fleet,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the evidence of the current epoch into an .svg or .png file.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Show one stream: its epochs, what each may spend of the error budget, and their alarms."""
-    from winnow.storage import epochs, overview
+    from winnow.storage import epoch_units, epochs, overview
     from winnow.storage.keys import StreamKey
 
-    async def work(tx: "AsyncConnection") -> "tuple[StreamView | None, list[epochs.StoredEpoch]]":
-        found = [s for s in await overview.streams(tx, fleet) if s.stream == name]
-        return (found[0] if found else None), await epochs.of(tx, StreamKey(fleet, name))
+    if plot is not None:
+        from winnow.cli.monitor_plot import check
 
-    view, known = in_transaction(work)
+        check(plot)
+
+    async def work(tx: "AsyncConnection") -> "tuple[StreamView | None, list[epochs.StoredEpoch], list[tuple[Unit, Fate]] | None]":
+        found = [s for s in await overview.streams(tx, fleet) if s.stream == name]
+        known = await epochs.of(tx, StreamKey(fleet, name))
+        units = await epoch_units.load(tx, StreamKey(fleet, name), known[-1].epoch) if plot is not None and known else None
+        return (found[0] if found else None), known, units
+
+    view, known, units = in_transaction(work)
     if view is None:
         raise _unknown(fleet, name)
+    if plot is not None:
+        if not units:
+            raise Permanent(f"the current epoch of {plain(name, 80)!r} has no units, or more than {epoch_units.MOST}; leave --plot out")
+        _draw(plot, name, known[-1], units)
     terminal = Terminal()
     if as_json:
         terminal.json(_value(view) | {"epochs": [_epoch(e) for e in known]})
@@ -102,6 +124,16 @@ def show(name: Name, *, fleet: Fleet, as_json: Json = False) -> None:
             cell(alarm), cell(_power(e.alarm_evidence)),
         )  # fmt: skip
     terminal.show(rows)
+
+
+def _draw(place: Path, name: str, epoch: "StoredEpoch", units: "list[tuple[Unit, Fate]]") -> None:
+    """Draw what an epoch folded, up to its alarm."""
+    from winnow.assurance.ledger import folded_loss
+    from winnow.cli.monitor_plot import Drawn, draw
+
+    counted = [(loss, unit.probability) for unit, fate in units if (loss := folded_loss(epoch.epoch, unit, fate)) is not None
+               and (epoch.alarm_seq is None or unit.seq <= epoch.alarm_seq)]  # fmt: skip
+    draw(place, epoch.epoch.config, [Drawn(one_line(name), [loss for loss, _ in counted], [p for _, p in counted])])
 
 
 def set_(  # noqa: PLR0913  each is a setting of its own

@@ -5,8 +5,9 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from winnow.assurance import attribution, changepoint
+from winnow.assurance import attribution, changepoint, intervals
 from winnow.assurance.blocks import Block
+from winnow.assurance.config import MonitorConfig
 from winnow.assurance.ledger import Fate, Watched
 from winnow.contracts.events import Attribution
 from winnow.contracts.vocabulary import AlertKind, Family, Guarantee
@@ -20,6 +21,8 @@ from winnow.storage.watched import Loaded
 ATTRIBUTED_UNITS = 5_000
 #: Groups that an alert names.
 NAMED_GROUPS = 8
+#: Confidence of the intervals that an alert tells.
+CONFIDENCE = 0.95
 #: Characters of a group's value.
 VALUE_CHARS = 200
 
@@ -34,12 +37,12 @@ async def alarm_finding(
     ledger = StreamKey(key.fleet, key.stream.removeprefix("missing:"))
     places = await _places(tx, ledger, at, (window.first, window.last, window.best)) if window else None
     shares = await _attributed(tx, key, at, places[2], seq) if places and ledger == key else ()
-    rates = _rates(state.history, window.best if window else 1)
+    before, after = _halves(state.history, window.best if window else 1)
+    whole = (before[0] + after[0], before[1] + after[1])
     label_free = found.family is Family.LABEL_FREE
     because = (
         f"stream {key.stream}: the evidence that its risk is above {config.alpha:g} is {_number(state.log_evidence)}, reaching the"
-        f" level {reached:.4g} ({_RULES[rule]}); mean loss {rates['rate_after']:.3g} since the likely"
-        f" change, {rates['rate_before']:.3g} before"
+        f" level {reached:.4g} ({_RULES[rule]}); mean loss {_said(after, config)} since the likely change, {_said(before, config)} before"
     )
     return Finding(
         fleet=key.fleet,
@@ -54,7 +57,14 @@ async def alarm_finding(
         attribution=shares,
         details={
             "rule": rule, "level": reached, "alpha": config.alpha, "epoch": at.epoch.number, "units": state.n,
-            "error_share": config.delta * config.weight, "family": found.family.value, "window_guarantee": Guarantee.NONE.value, **rates,
+            "error_share": config.delta * config.weight, "family": found.family.value, "window_guarantee": Guarantee.NONE.value,
+            "rate_before": _rate(before), "rate_after": _rate(after),
+            "intervals": {
+                "confidence": CONFIDENCE, "method": "exact binomial" if _is_counted(config) else "Hoeffding",
+                # The alarm chose when to look, and the data chose where the change is.
+                "guarantee": Guarantee.NONE.value,
+                "epoch": _interval(whole, config), "before": _interval(before, config), "after": _interval(after, config),
+            },
         },
         epoch=at.epoch.number,
         alarm=Alarm(seq=seq, at=now, rule=rule, level=reached, log_evidence=state.log_evidence),
@@ -139,8 +149,8 @@ async def _attributed(tx: AsyncConnection, key: StreamKey, at: Watched, first: i
 _LABELS = ("agent", "compressor", "judge", "mode", "boundary", "grade")
 
 
-def _rates(blocks: tuple[Block, ...], change: int) -> dict[str, float]:
-    """Mean loss before and since the unit `change`, to within a block."""
+def _halves(blocks: tuple[Block, ...], change: int) -> tuple[tuple[int, float], tuple[int, float]]:
+    """Units and sum of their losses, before and since the unit `change`, to within a block."""
     before_n, before = 0, 0.0
     after_n, after = 0, 0.0
     for block in blocks:
@@ -148,7 +158,31 @@ def _rates(blocks: tuple[Block, ...], change: int) -> dict[str, float]:
             before_n, before = before_n + block.n, before + block.total
         else:
             after_n, after = after_n + block.n, after + block.total
-    return {"rate_before": before / before_n if before_n else 0.0, "rate_after": after / after_n if after_n else 0.0}
+    return (before_n, before), (after_n, after)
+
+
+def _rate(half: tuple[int, float]) -> float:
+    """Mean loss; 0 of nothing."""
+    return half[1] / half[0] if half[0] else 0.0
+
+
+def _is_counted(config: MonitorConfig) -> bool:
+    """The losses are 0 and 1 by declaration, so that their sum is a count."""
+    return config.binary and config.lo == 0
+
+
+def _interval(half: tuple[int, float], config: MonitorConfig) -> tuple[float, float]:
+    """Interval of the mean loss."""
+    n, total = half
+    if _is_counted(config):
+        return intervals.exact(round(total), n, CONFIDENCE)
+    return intervals.hoeffding(total, n, CONFIDENCE, config.lo)
+
+
+def _said(half: tuple[int, float], config: MonitorConfig) -> str:
+    """A mean loss in words."""
+    low, high = _interval(half, config)
+    return f"{_rate(half):.3g} ({CONFIDENCE:.0%} interval {low:.3g} to {high:.3g})" if half[0] else "unknown"
 
 
 def _number(log_evidence: float) -> str:

@@ -67,6 +67,19 @@ def test_show(operate, played):
     assert operate("streams", "show", "nobody", "--fleet", played)[0] == 3
 
 
+def test_show_plots(operate, played, tmp_path):
+    """The evidence of a stream's epoch is drawn as SVG or PNG, up to its alarm; another ending is refused before anything is asked."""
+    pytest.importorskip("matplotlib")
+    for name in ("harm.svg", "harm.png"):
+        assert operate("streams", "show", "harm", "--fleet", played, "--plot", str(tmp_path / name))[0] == 0
+    drawn = (tmp_path / "harm.svg").read_text()
+    assert "likely change" in drawn
+    assert "alarm level" in drawn
+    assert (tmp_path / "harm.png").read_bytes().startswith(b"\x89PNG")
+    code, _, err = operate("streams", "show", "harm", "--fleet", played, "--plot", str(tmp_path / "harm.gif"))
+    assert (code, ".svg or .png" in err) == (1, True)
+
+
 def test_replay(operate, played, database):
     """A replay tells that the state is that of the ledger, and with another exit code that it is not; `--repair` mends it."""
     code, out, _ = operate("streams", "replay", "harm", "--fleet", played, "--json")

@@ -10,7 +10,7 @@ import pytest
 from tests.harness.pipeline import ScriptedJudge, Stages, candidate
 from tests.integration.monitor.playing import Player
 from tests.integration.storage import builders
-from winnow.assurance import monitor
+from winnow.assurance import intervals, monitor
 from winnow.assurance.config import MonitorConfig
 from winnow.assurance.terms import weight_of
 from winnow.contracts.errors import NotFound
@@ -86,6 +86,24 @@ async def test_an_alarm_acts_at_once(player):
     (epoch,) = await player.rows("SELECT * FROM monitor_epochs WHERE fleet = $1 AND stream = 'harm'", player.fleet)
     assert (epoch["alarm_rule"], uuid.UUID(str(epoch["alert_id"]))) == ("own", raised.alert_id)
     assert epoch["alarm_evidence"] == pytest.approx(raised.log_evidence)
+
+
+async def test_an_alert_says_how_much_was_seen(player):
+    """Rates before and since the change come with intervals: exact ones of counts, wider ones of graded losses; neither is a guarantee."""
+    async with player.db.transaction() as tx:
+        await streams.register(tx, player.fleet, "harm", config={"binary": True, "alpha": 0.1}, weight=None, now=player.clock())
+    for player.stream in ("harm", "graded"):
+        await player.play([0.0] * 100)
+        report = await player.play([1.0] * 30)
+        (row,) = await player.rows("SELECT details FROM alerts WHERE alert_id = $1", report.alerts[0].alert_id)
+        said = row["details"]["intervals"]
+        assert (said["guarantee"], said["confidence"]) == ("none", 0.95)
+        assert 0 == said["before"][0] < said["before"][1] < said["after"][0] < said["after"][1] == 1
+        assert f"95% interval {said['after'][0]:.3g} to {said['after'][1]:.3g}" in report.alerts[0].because
+        assert said["method"] == ("exact binomial" if player.stream == "harm" else "Hoeffding")
+        if player.stream == "harm":
+            units, n = row["details"]["units"], row["details"]["units"] - 100
+            assert said["epoch"] == pytest.approx(intervals.exact(n, units, 0.95))
 
 
 async def test_a_frozen_stream_tells_nothing_again(player):
