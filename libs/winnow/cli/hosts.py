@@ -104,6 +104,9 @@ def hook(
         str | None, typer.Option(envvar="WINNOW_FLEET", help="The API key's fleet; left out: that of `winnow up`, else default.")
     ] = None,
     deadline: Annotated[float, typer.Option(min=0.0, max=60.0, help="Seconds that the host waits at most; below its own time-out.")] = 10.0,
+    recovery_tool: Annotated[
+        bool, typer.Option(envvar="WINNOW_RECOVERY_TOOL", help="The agent has the tools of `winnow mcp`; said with every report.")
+    ] = False,
 ) -> None:
     """Judge the compaction that a host's hook tells of on standard input; run by the host, not by a person.
 
@@ -123,7 +126,7 @@ def hook(
     try:
         said = sys.stdin.buffer.read(INPUT_BYTES + 1)
         found = running()
-        with SyncWinnowClient(HttpTransport(*gateway()), deadline_s=deadline) as client:
+        with SyncWinnowClient(HttpTransport(*gateway()), deadline_s=deadline, recovery_tool=recovery_tool or None) as client:
             made = answer(host, said, client, fleet=fleet or (found.fleet if found else "default"))
     except NotForUs as exc:
         terminal.note(str(exc))

@@ -64,10 +64,13 @@ class WinnowClient:
         drain_s: float = DRAIN_S,
         report_capacity: int = CAPACITY,
         traceparent: Callable[[], str | None] | None = None,
+        recovery_tool: bool | None = None,
     ) -> None:
         """`fleet` is used for reports that name no boundary; `deadline_s` is the default of `compact`.
 
         `strict` lets `compact` raise `IdConflict`. `traceparent` gives the W3C trace context to continue, asked at each compaction.
+        `recovery_tool`: whether the agents of this client can ask back what was pruned (`winnow mcp`, or `client.tools`); said with every
+        report, so that it is known of a run whose end nobody reports. Left out, nobody says: recovery is not observable then.
         """
         self._transport = transport
         self._fleet = fleet
@@ -75,6 +78,7 @@ class WinnowClient:
         self._strict = strict
         self._drain_s = drain_s
         self._traceparent = traceparent
+        self._recovery_tool = recovery_tool
         self._reporter = Reporter(transport.report, capacity=report_capacity)
         self._open = False
 
@@ -207,8 +211,8 @@ class WinnowClient:
     def run_ended(self, run: str, *, recovery_tool: bool | None = None, fleet: str | None = None) -> None:
         """Report that a run is over: it is graded as one unit.
 
-        `recovery_tool`: whether its agent could ask back what was pruned. Only then does it count that it never did; where nobody says,
-        recovery is not observable for this run.
+        `recovery_tool`: whether its agent could ask back what was pruned; left out, as the client was told. Only then does it count that it
+        never did; where nobody says, recovery is not observable for this run.
         """
         self._publish(fleet=fleet or self._fleet, run=run, kind=RuntimeEventKind.RUN_ENDED, recovery_tool=recovery_tool)
 
@@ -273,6 +277,8 @@ class WinnowClient:
 
     def _publish(self, **fields: object) -> None:
         """Queue a runtime event; raises `pydantic.ValidationError` for fields that the caller got wrong."""
+        if fields.get("recovery_tool") is None:
+            fields["recovery_tool"] = self._recovery_tool
         event = RuntimeEvent.model_validate({"event_id": uuid4(), "at": datetime.now(UTC), **fields})
         if self._open:
             self._reporter.publish(event)

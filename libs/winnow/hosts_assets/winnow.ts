@@ -37,6 +37,8 @@ export interface Settings {
   mode: Mode;
   host: string;
   deadlineMs: number;
+  /** The agent has the tools of `winnow mcp`: said with every report, since no host tells when a session has ended for good. */
+  recoveryTool?: boolean;
 }
 
 export interface Decision {
@@ -81,7 +83,7 @@ const PASSING = new Set([404, 408, 425, 429, 500, 502, 503, 504]);
 class Unheard extends Error {}
 
 /** Settings from the environment (WINNOW_API_KEY and, where they differ from the defaults, WINNOW_GATEWAY_URL, WINNOW_FLEET, WINNOW_MODE,
- * WINNOW_DEADLINE_MS); undefined without a key: then the host keeps its own behaviour. */
+ * WINNOW_DEADLINE_MS, WINNOW_RECOVERY_TOOL=1); undefined without a key: then the host keeps its own behaviour. */
 export function settings(host: string, env: Record<string, string | undefined> = process.env): Settings | undefined {
   const apiKey = env.WINNOW_API_KEY;
   if (!apiKey) return undefined;
@@ -94,6 +96,7 @@ export function settings(host: string, env: Record<string, string | undefined> =
     mode: mode === "annotate" || mode === "enforce" ? mode : "shadow",
     host,
     deadlineMs: Number.isFinite(deadline) && deadline > 0 ? Math.min(deadline, 600_000) : 10_000,
+    recoveryTool: env.WINNOW_RECOVERY_TOOL === "1" || env.WINNOW_RECOVERY_TOOL === "true",
   };
 }
 
@@ -216,6 +219,7 @@ function report(to: Settings, run: string, kind: "adopted" | "bypassed", boundar
     boundary_id: boundaryId,
     adopted: kind === "adopted" ? (because ? "candidate" : "committed") : undefined,
     because,
+    recovery_tool: to.recoveryTool || undefined,
   };
   // Nobody waits for it and nobody can mend it: a report that is lost is seen as a boundary that nobody adopted.
   send(to, "POST", "/v1/runtime-events", AbortSignal.timeout(REPORT_MS), JSON.stringify(said)).then(

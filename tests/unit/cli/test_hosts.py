@@ -97,6 +97,20 @@ def test_claude_code_is_told_which_entries_have_no_source(hooked, client):
     assert (asked.fleet, asked.run, asked.mode, asked.candidate) == ("team", "s-1", Mode.ANNOTATE, SCRIPT)
 
 
+def test_the_end_of_a_session_ends_its_run(hooked):
+    """`SessionEnd` is reported as `run_ended`, with whether the agent had the recovery tools where the client was told."""
+    transport = MemoryTransport()
+    with SyncWinnowClient(transport, recovery_tool=True) as client:
+        said = json.dumps({**hooked, "hook_event_name": "SessionEnd", "reason": "other"}).encode()
+        assert answer("claude-code", said, client, fleet="team") is None
+        with pytest.raises(ValueError, match="run"):
+            answer("claude-code", said.replace(b'"s-1"', b'""'), client, fleet="team")
+        with pytest.raises(NotForUs):
+            answer("claude-code", said.replace(b'"s-1"', b"7"), client, fleet="team")
+    (event,) = transport.reports
+    assert (event.kind, event.fleet, event.run, event.recovery_tool) == ("run_ended", "team", "s-1", True)
+
+
 def test_a_hook_that_tells_of_no_compaction_does_nothing(hooked, client, tmp_path):
     """Other events, other sources, files that are none, hostile input, a session without a compaction, an encrypted one."""
     for change in (

@@ -172,7 +172,7 @@ async def test_every_kind_of_report():
         client.adopted(asked, Adopted.CANDIDATE, because="x" * 1000)
         client.bypassed("r", "host_fallback")
         client.bypassed("r", "")
-        client.recovered("r", "h" * 32)
+        client.recovered("r", "h" * 32 + ".e7")
         client.run_ended("r", fleet="other", recovery_tool=False)
         client.observe(
             Observation(event_id=uuid4(), fleet="mine", stream="s", unit="r", sampled=Sampled(probability=1, at="2026-11-30T00:00:00Z"))
@@ -183,6 +183,8 @@ async def test_every_kind_of_report():
     assert said == [("adopted", "f"), *bypasses, ("observation", "mine"), ("recovered", "mine"), ("run_ended", "other")]
     tools = {str(getattr(event, "kind", "observation")): getattr(event, "recovery_tool", None) for event in transport.reports}
     assert tools == {"adopted": None, "bypassed": None, "observation": None, "recovered": True, "run_ended": False}
+    (asked,) = [e for e in transport.reports if getattr(e, "kind", None) == "recovered"]
+    assert (asked.handle, asked.part) == ("h" * 32, "e7")
     assert max(len(getattr(e, "because", None) or "") for e in transport.reports) == 500
 
 

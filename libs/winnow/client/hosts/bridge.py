@@ -161,6 +161,16 @@ class Bridge:
         except Exception:  # a name that is none, a client that is closed
             log.exception("bridge_failed", extra={"host": self._host})
 
+    def run_ended(self, run: RunOf, *, recovery_tool: bool | None = None) -> None:
+        """Report that a run is over, and whether its agent could ask back what was pruned (left out: as the client was told). Never raises.
+
+        No host library tells a wrap that a session has ended: the application that ends it calls this.
+        """
+        try:
+            self._client.run_ended(run if isinstance(run, str) else run(), recovery_tool=recovery_tool, fleet=self._fleet)
+        except Exception:  # a name that is none, a client that is closed
+            log.exception("bridge_failed", extra={"host": self._host})
+
     def _begin(self, run: str) -> _Last:
         """The last boundary of the run; the number after it is taken at once, so that two compactions at a time have two."""
         with self._lock:

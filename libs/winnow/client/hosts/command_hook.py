@@ -73,13 +73,23 @@ def note(candidate: Candidate, result: Compaction) -> str | None:
 
 
 def answer(host: str, said: bytes, client: SyncWinnowClient, *, fleet: str) -> dict[str, Any] | None:
-    """Judge the compaction that a hook tells of; what the host shall be answered, or None. Raise `NotForUs`."""
+    """Judge the compaction that a hook tells of, or report the session's end; what the host shall be answered. Raise `NotForUs`."""
+    if (ended := _ended(said)) is not None:
+        client.run_ended(ended, fleet=fleet)
+        return None
     candidate = boundary_of(host, said, fleet=fleet)
     result = client.compact(candidate)
     text = note(candidate, result)
     if text is None or _event(said).get("hook_event_name") != "SessionStart":
         return None
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
+
+
+def _ended(said: bytes) -> str | None:
+    """The run that the hook `SessionEnd` ends, by the name that its session file gives it; None for any other hook."""
+    event = _event(said)
+    session = event.get("session_id")
+    return session if event.get("hook_event_name") == "SessionEnd" and isinstance(session, str) else None
 
 
 def _event(said: bytes) -> Mapping[str, Any]:

@@ -140,3 +140,15 @@ def test_no_text_makes_it_fail(bridge, candidate, run, said):
     """Whatever the host says, it gets a summary back: its own, or its own without whole lines."""
     text = bridge.judged(candidate, lambda: Span(history=[output(said)]), run=run)
     assert text in {candidate, COMMITTED}
+
+
+def test_the_end_of_a_run_says_whether_its_agent_could_ask_back(transport):
+    """`run_ended` and every other report say what the client was told of the recovery tool; a name that is none stops nobody."""
+    with SyncWinnowClient(transport, recovery_tool=True) as client:
+        bridge = Bridge(client, host="openhands", fleet="mine")
+        bridge.judged(CANDIDATE, span, run="a")
+        bridge.run_ended("a")
+        bridge.run_ended(lambda: "b", recovery_tool=False)
+        bridge.run_ended("")
+    said = sorted((r.kind.value, r.run, r.fleet, r.recovery_tool) for r in transport.reports if isinstance(r, RuntimeEvent))
+    assert said == [("adopted", "a", "mine", True), ("run_ended", "a", "mine", True), ("run_ended", "b", "mine", False)]
