@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
 from services.gateway.console.views import numbers, text, wording
+from services.gateway.parts import parts_of
 from services.gateway.problems import KINDS, ProblemError, request_id_of, translate
 from winnow.client.api import ProblemReason
 
@@ -78,7 +79,7 @@ class PageRoute(APIRoute):
     """A route whose errors are pages: a person reads them."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler, and around it what becomes of its errors. Defects of ours are raised on, to be logged outside."""
+        """The handler, and around it what becomes of its errors."""
         handle = super().get_route_handler()
 
         async def handled(request: Request) -> Response:
@@ -88,10 +89,12 @@ class PageRoute(APIRoute):
                 return redirect(SIGN_IN if request.method != "GET" or request.url.path == ROOT else f"{SIGN_IN}?next={_quoted(request)}")
             except (RequestValidationError, HTTPException):
                 return _failed(request, ProblemError(ProblemReason.NOT_FOUND, "there is no such page"))
-            except Exception as exc:
+            except Exception as exc:  # noqa: BLE001  a person sees a page, whatever went wrong
                 problem = translate(exc)
-                if problem is None:
-                    raise
+                if problem is None:  # a defect of ours: told to the people who mend it, as the outermost layer does for the API
+                    route, number = self.path, request_id_of(request)
+                    parts_of(request).telemetry.log.error("http_error", exc=exc, route=route, request_id=number)
+                    problem = ProblemError(ProblemReason.INTERNAL, "a defect of the gateway; its log has the request id")
                 return _failed(request, problem)
 
         return handled
