@@ -30,14 +30,16 @@ JOIN boundaries b ON b.fleet = k.fleet AND b.run = k.run AND b.committed_at IS N
 GROUP BY b.fleet, b.run
 """
 
-# What the picked boundary says. A recovery counts where something was pruned there and the runtime said that its agent can ask it back.
+# What the picked boundary says. A recovery counts where something was pruned there, the runtime said that its agent can ask it back, and
+# an agent did: a person who looks at an original says nothing of what agents miss.
 _SAID = """
 SELECT k.fleet, k.run, b.outcome = 'unjudged' AS unjudged,
     b.fallback_for IS NOT NULL OR EXISTS (
         SELECT FROM runtime_events e WHERE e.fleet = k.fleet AND e.boundary_id = k.boundary_id AND e.kind = 'bypassed') AS fallback,
     CASE WHEN (SELECT bool_or(e.recovery_tool) FROM runtime_events e WHERE e.fleet = k.fleet AND e.run = k.run) THEN
         coalesce(b.pruned, 0) > 0 AND EXISTS (
-            SELECT FROM recoveries r WHERE r.fleet = k.fleet AND r.boundary_id = k.boundary_id AND r.kind IS DISTINCT FROM 'committed') END
+            SELECT FROM recoveries r WHERE r.fleet = k.fleet AND r.boundary_id = k.boundary_id AND r.kind IS DISTINCT FROM 'committed'
+                AND r.event_id IS NOT NULL) END
         AS recovered
 FROM unnest($1::text[], $2::text[], $3::uuid[]) AS k(fleet, run, boundary_id)
 JOIN boundaries b ON b.fleet = k.fleet AND b.boundary_id = k.boundary_id

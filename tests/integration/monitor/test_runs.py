@@ -13,7 +13,7 @@ from tests.harness.pipeline import ScriptedJudge, Stages, candidate
 from tests.integration.monitor.playing import Player
 from winnow.contracts.events import JudgeId, RuntimeEvent
 from winnow.contracts.vocabulary import AlertKind, Mode, RuntimeEventKind
-from winnow.storage import fleets, folding, thresholds, watching
+from winnow.storage import fleets, folding, originals, thresholds, watching
 from winnow.storage.alarms import Acting
 from winnow.storage.keys import StreamKey
 from winnow.storage.policy import Policy
@@ -145,9 +145,15 @@ async def test_a_closed_run_is_a_unit_once(house):
 
 @pytest.mark.parametrize("asks", [True, False])
 async def test_recovery(house, asks):
-    """Recovery is a unit where the runtime said that the agent can ask back: 1 where it asked back something of a boundary that pruned."""
+    """Recovery is a unit where the runtime said that the agent can ask back: 1 where it asked back something of a boundary that pruned.
+
+    That somebody looked at the original counts for nothing.
+    """
     committed = await house.boundary("r")
     assert committed.pruned == 1
+    async with house.stages.database.transaction() as tx:
+        looked = await originals.resolve(tx, house.fleet, committed.candidate_handle, now=house.clock())
+        await originals.record_recovery(tx, looked, via="gateway", now=house.clock())
     if asks:
         await house.told("r", RuntimeEventKind.RECOVERED, handle=committed.candidate_handle)
     await house.told("r", RuntimeEventKind.RUN_ENDED, recovery_tool=True)
