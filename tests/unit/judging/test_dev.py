@@ -65,7 +65,7 @@ def auroc(rows, p, mask) -> float:
     return float(roc_auc_score(rows.source[mask], p[mask]))
 
 
-@pytest.mark.parametrize(("way", "everything", "reasoning", "later"), [("by run", 0.958, 0.928, 0.92), ("by domain", 0.953, 0.918, 0.905)])
+@pytest.mark.parametrize(("way", "everything", "reasoning", "later"), [("by run", 0.96, 0.93, 0.93), ("by domain", 0.954, 0.92, 0.912)])
 def test_ranking_on_the_unseen(rows, unseen, way, everything, reasoning, later):
     """AUROC on unseen runs and on unseen domains holds its floors, over all entries, reasoning entries and later boundaries."""
     p, natural = unseen[way], rows.natural
@@ -84,7 +84,7 @@ def test_no_slice_falls_far_behind(rows, unseen, way):
             assert auroc(rows, unseen[way], rows.natural & (column == name)) >= 0.88, name
 
 
-@pytest.mark.parametrize(("way", "at_most"), [("by run", 0.035), ("by domain", 0.045)])
+@pytest.mark.parametrize(("way", "at_most"), [("by run", 0.033), ("by domain", 0.035)])
 def test_probabilities_mean_what_they_say(rows, unseen, way, at_most):
     """On the unseen, ten bins are off by few hundredths on average."""
     error = float(calibration_error(rows.source[rows.natural], unseen[way][rows.natural])[0])
@@ -107,10 +107,10 @@ def test_decisions_on_the_unseen(rows, unseen, way):
 
 #: Share kept without a source at the threshold at which 88 % of the natural entries with a source are kept.
 FLOORS = {
-    Stress.OTHER_DOMAIN: 0.10,
-    Stress.SAME_DOMAIN: 0.15,
-    Stress.INTO_TASK: 0.06,
-    Stress.PREVIOUS_SWAPPED: 0.20,
+    Stress.OTHER_DOMAIN: 0.07,
+    Stress.SAME_DOMAIN: 0.08,
+    Stress.INTO_TASK: 0.05,
+    Stress.PREVIOUS_SWAPPED: 0.13,
 }
 
 
@@ -123,6 +123,16 @@ def test_entries_lose_their_source_with_the_change(rows, unseen, way):
         share = float((p[(rows.change == kind) & rows.counted] >= tau).mean())
         print(f"\n{way}, tau {tau:.2f}, {kind}: kept {share:.3f}")  # noqa: T201  shown by pytest -s
         assert share <= floor, kind
+
+
+@pytest.mark.parametrize("way", ["by run", "by domain"])
+def test_later_boundaries_keep_less_than_half_without_outputs(rows, unseen, way):
+    """Where a previous summary treats the same subjects, at tau 0.5 four of ten at most are kept without their outputs."""
+    later = rows.counted & (rows.index > 1)
+    for kind in (Stress.OTHER_DOMAIN, Stress.SAME_DOMAIN, Stress.INTO_TASK):
+        share = float((unseen[way][(rows.change == kind) & later] >= 0.5).mean())
+        print(f"\n{way}, later boundaries, {kind}: kept {share:.3f}")  # noqa: T201  shown by pytest -s
+        assert share <= 0.42, kind
 
 
 @pytest.mark.parametrize("way", ["by run", "by domain"])

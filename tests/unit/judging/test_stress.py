@@ -72,6 +72,14 @@ def test_a_donor_that_holds_a_value_is_rejected():
     assert [found.entries for found in changed(Stress.OTHER_DOMAIN, own, near, other) if found.case.candidate == own.candidate] == [(1, 2)]
 
 
+def test_a_previous_summary_with_a_line_of_the_same_words_is_rejected():
+    """A rule without a value that a donor's summary states, too, in about the same words is not certain to be unsupported there."""
+    own = case("a", "One tool call at a time, no reply with it", previous="- x", env=False)
+    same, other = case("b", "x", previous="- rain\n- One tool call at a time; no reply"), case("c", "x", previous="- It rains")
+    assert [found.case.previous for found in changed(Stress.PREVIOUS_SWAPPED, own, same, other) if found.case.run == "a"] == ["- It rains"]
+    assert not [found for found in changed(Stress.PREVIOUS_SWAPPED, own, same) if found.case.run == "a"]
+
+
 def test_moved_outputs_stand_in_the_task_alone():
     """The outputs' texts stand behind the task, and H and R hold none."""
     (found,) = changed(Stress.INTO_TASK, case("a", "Flight HAT136", said="HAT136 flies"))

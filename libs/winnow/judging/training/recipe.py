@@ -44,7 +44,7 @@ PREV_SIGNS: Final[Mapping[str, int]] = {
 #: Weight of a log loss beside the penalty: a tenth, because entries of one run are not independent.
 STRENGTH: Final = 0.1
 #: Weight of an entry whose source was taken away, beside a natural one.
-NEGATIVE_WEIGHT: Final = 0.5
+NEGATIVE_WEIGHT: Final = 1.0
 #: Parts that runs are dealt to for calibration. Leaving out every run by itself takes three times as long and says the same.
 _PARTS: Final = 7
 #: Recall on reasoning entries of the published judge (Source-Judged Compaction), at which `published-recall` prunes.
@@ -62,13 +62,13 @@ class Heads:
     env: Fitted
     prev: Fitted
 
+    def logits(self, rows: Rows) -> tuple[Floats, Floats]:
+        """What each head says of each row."""
+        return self.env.logits(rows.columns(list(ENV_SIGNS))), self.prev.logits(rows.columns(list(PREV_SIGNS)))
+
     def either(self, rows: Rows) -> Floats:
         """Logit of "either says it" for each row."""
-        env = _sigmoid(self.env.logits(rows.columns(list(ENV_SIGNS))))
-        prev = np.where(rows.column(OVERLAP) > 0.0, _sigmoid(self.prev.logits(rows.columns(list(PREV_SIGNS)))), 0.0)
-        p = np.clip(1.0 - (1.0 - env) * (1.0 - prev), 1e-12, 1.0 - 1e-12)
-        found: Floats = np.log(p / (1.0 - p))
-        return found
+        return _either(rows, *self.logits(rows))
 
 
 def heads(rows: Rows, train: Bools) -> Heads:
@@ -97,23 +97,47 @@ def without(groups: Groups, train: Bools) -> Iterator[tuple[Bools, Bools]]:
         yield train & ~held, held
 
 
-def out_of_fold(rows: Rows, train: Bools) -> Floats:
-    """Logits of the natural rows of `train`, each from heads that have not seen its run; NaN elsewhere."""
-    found = np.full(len(rows.run), np.nan)
+def _either(rows: Rows, env: Floats, prev: Floats) -> Floats:
+    """Logit of 1 - (1 - env)(1 - prev), from the logits of both heads."""
+    carried = np.where(rows.column(OVERLAP) > 0.0, _sigmoid(prev), 0.0)
+    p = np.clip(1.0 - (1.0 - _sigmoid(env)) * (1.0 - carried), 1e-12, 1.0 - 1e-12)
+    found: Floats = np.log(p / (1.0 - p))
+    return found
+
+
+def out_of_fold(rows: Rows, train: Bools) -> tuple[Floats, Floats]:
+    """Logits of both heads for the natural rows of `train`, each from heads that have not seen its run; NaN elsewhere."""
+    env, prev = np.full(len(rows.run), np.nan), np.full(len(rows.run), np.nan)
     part = {run: at % _PARTS for at, run in enumerate(sorted(set(rows.run[train].tolist())))}
     for rest, held in without(np.array([part.get(run) for run in rows.run], object), train):
         natural = held & rows.natural
         if rest.any():
-            found[natural] = heads(rows, rest).either(rows)[natural]
-    return found
+            of_env, of_prev = heads(rows, rest).logits(rows)
+            env[natural], prev[natural] = of_env[natural], of_prev[natural]
+    return env, prev
 
 
 def calibrated(rows: Rows, train: Bools) -> tuple[Heads, tuple[float, float], Floats]:
-    """Fit on the rows of `train` and calibrate on natural entries, out of fold: the heads, slope and intercept, and those probabilities."""
-    logits = out_of_fold(rows, train)
-    known = np.isfinite(logits)
-    slope, intercept = platt(logits[known], rows.source[known])
-    return heads(rows, train), (slope, intercept), _sigmoid(slope * logits + intercept)
+    """Fit on the rows of `train` and calibrate on natural entries, out of fold: the heads, slope and intercept, and those probabilities.
+
+    Each head is calibrated by itself, on its own label, because taken-away sources are no share of what is natural: slope and intercept go
+    into its weights. Then both together, on whether there is a source at all.
+    """
+    env, prev = out_of_fold(rows, train)
+    known = np.isfinite(env)
+    of_env = _calibration(env[known], rows.env[known])
+    carried = known & (rows.column(OVERLAP) > 0.0)
+    of_prev = _calibration(prev[carried], rows.prev[carried])
+    logits = _either(rows, of_env[0] * env + of_env[1], of_prev[0] * prev + of_prev[1])
+    slope, intercept = _calibration(logits[known], rows.source[known])
+    fitted = heads(rows, train)
+    scaled = Heads(env=fitted.env.scaled(*of_env), prev=fitted.prev.scaled(*of_prev))
+    return scaled, (slope, intercept), _sigmoid(slope * logits + intercept)
+
+
+def _calibration(logits: Floats, truth: Floats) -> tuple[float, float]:
+    """Slope and intercept; where only one answer is known, none is better than another and the logits stay as they are."""
+    return platt(logits, truth) if len(set(truth.tolist())) > 1 else (1.0, 0.0)
 
 
 def predicted(rows: Rows, train: Bools, wanted: Bools) -> Floats:
