@@ -83,7 +83,8 @@ def heat(name: HistogramName) -> Query:
 
 def share(name: CounterName, part: str, *, whole: str = "") -> Query:
     """What share of a counter's events some labels have."""
-    return Query(expr=f"sum(rate({name}{_selector(part)}[{WINDOW}])) / sum(rate({name}{_selector(whole)}[{WINDOW}]))", legend="share")
+    of_part = f"(sum(rate({name}{_selector(part)}[{WINDOW}])) or vector(0))"  # no series: it never happened
+    return Query(expr=f"{of_part} / sum(rate({name}{_selector(whole)}[{WINDOW}]))", legend="share")
 
 
 def _legend(by: tuple[str, ...]) -> str:
@@ -116,7 +117,7 @@ FLEETS: Final = Dashboard(
                 Panel(title="Streams in alarm", kind="stat", width=4, queries=(latest("winnow_monitor_streams", where='status="alarm"'),)),
                 Panel(
                     title="Dead letters in 24 h", kind="stat", width=4,
-                    queries=(Query(expr="sum(increase(winnow_dead_letters_total[24h]))"),),
+                    queries=(Query(expr="sum(increase(winnow_dead_letters_total[24h])) or vector(0)"),),
                 ),
             ),
         ),

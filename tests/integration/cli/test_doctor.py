@@ -5,10 +5,12 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
 
-from tests.harness import databases
-from winnow.contracts.topics import CANDIDATE, TOPICS
+from tests.harness import databases, eventually
+from winnow.contracts.topics import CANDIDATE, EVIDENCE, SCORES, TOPICS
+from winnow.messaging import groups
 from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.topics import ensure_topics
 from winnow.storage import dead_letters, fleets
@@ -157,6 +159,26 @@ def test_topics_that_are_missing(winnow, broker, database):
     by_check = found(winnow("doctor", "--json", env=own))
     assert {f"topic {topic.name}" for topic in TOPICS} <= set(by_check)
     assert "topics ensure" in by_check[f"topic {CANDIDATE.name}"]["advice"]
+
+
+async def test_who_is_in_a_group_is_told_for_several_at_once(settings):
+    """A group with a member, and one that never was, in one look."""
+    pairs = [("judge", EVIDENCE.name), ("pruner", SCORES.name)]
+    consumer = AIOKafkaConsumer(
+        settings.topic_name(EVIDENCE.name), bootstrap_servers=settings.kafka_bootstrap_servers, group_id=settings.group(*pairs[0]),
+        session_timeout_ms=6000, heartbeat_interval_ms=500,
+    )  # fmt: skip
+    admin = AIOKafkaAdminClient(bootstrap_servers=settings.kafka_bootstrap_servers)
+    await asyncio.gather(consumer.start(), admin.start())
+    try:
+
+        async def joined() -> bool:
+            found = await groups.read(admin, settings, pairs)
+            return (found[pairs[0]].members, found[pairs[1]].members) == (1, 0)
+
+        await eventually(joined, 30.0)
+    finally:
+        await asyncio.gather(consumer.stop(), admin.close())
 
 
 def test_lag_by_service_and_partition_with_the_age_of_the_oldest(ask, settings):
