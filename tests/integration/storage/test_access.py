@@ -22,7 +22,7 @@ from winnow.storage.policy import Policy
 
 VIEWS = (
     "boundary_history", "entry_history", "unsupported_by_section", "unsupported_by_boundary", "entry_persistence", "fleet_daily",
-    "stream_status", "judge_cost_daily", "stream_epochs", "run_outcomes", "entry_findings", "audit_trail",
+    "stream_status", "judge_cost_daily", "stream_epochs", "run_outcomes", "entry_findings", "recovery_history", "audit_trail",
     "composition_entries", "composition_by_section", "composition_by_boundary", "composition_persistence", "composition_kept",
 )  # fmt: skip
 TABLES = (
@@ -30,6 +30,7 @@ TABLES = (
     "entry_evidence", "scores", "decisions", "judge_calls", "stage_outputs", "originals", "handles", "recoveries", "runtime_events",
     "outbox", "dead_letters", "locks", "streams", "observation_keys", "observations", "monitor_states", "monitor_heartbeats", "alerts",
     "certificates", "monitor_epochs", "open_runs", "run_units", "fleet_activity", "prune_profiles", "webhook_deliveries",
+    "pinned_entries", "canary_donors",
 )  # fmt: skip
 
 
