@@ -201,6 +201,10 @@ class PrunerHandler:
             metrics.observe("winnow_boundary_seconds", took, outcome=event.outcome.value)
             if pinned := sum(d.reason is DecisionReason.RECOVERED for d in event.decisions):
                 metrics.count("winnow_pinned_by_recovery_total", pinned)
+            self._telemetry.log.debug(
+                "boundary_committed", boundary=str(event.boundary_id), outcome=event.outcome.value, reason=reason, mode=event.mode.value,
+                kept=len(event.decisions) - event.pruned, pruned=event.pruned,
+            )  # fmt: skip
             for d in event.decisions:
                 metrics.count("winnow_entries_total", section_class=d.section_class.value, decision=d.decision.value)
 

@@ -145,6 +145,14 @@ FLEETS: Final = Dashboard(
             ),
         ),
         (
+            "Recovery",
+            (
+                Panel(title="Originals asked for", queries=(rate("winnow_recoveries_total", "via", "result"),)),
+                Panel(title="Bytes given back", unit="Bps", queries=(rate("winnow_recovered_bytes_total", "via"),)),
+                Panel(title="Searches and lists", queries=(rate("winnow_recovery_searches_total", "tool", "result"),)),
+            ),
+        ),
+        (
             "Gateway",
             (
                 Panel(title="Requests by status", unit="reqps", stacked=True, queries=(rate("winnow_http_requests_total", "status"),)),
@@ -206,6 +214,7 @@ PIPELINE: Final = Dashboard(
                     title="Halted, or waiting for a newer service",
                     queries=(latest("winnow_consumption_halted", "service"), latest("winnow_schema_too_new", "service")),
                 ),
+                Panel(title="Partitions that stood still", queries=(rate("winnow_stalls_total", "service", "cure"),)),
                 Panel(title="Claim checks", queries=(rate("winnow_claim_checks_total", "result"),)),
                 Panel(
                     title="Duplicates and records of erased runs",

@@ -90,7 +90,7 @@ LOG_EVENTS: Mapping[LogEvent, str] = {
     "sweep_failed": "The sweeper met an error and goes on after a pause.",
     "lag_unknown": "The broker did not say how far a group is; the last known lag is used.",
     "boundary_received": "A boundary was stored (debug); fields: boundary, entries.",
-    "boundary_committed": "A boundary ended; fields: boundary, outcome, reason, mode, kept, pruned.",
+    "boundary_committed": "A boundary ended (debug); fields: boundary, outcome, reason, mode, kept, pruned.",
     "boundary_rejected": "A boundary was refused; fields: boundary, reason.",
     "judge_failed": "A judge gave no usable answer; fields: judge, error.",
     "fleet_held": "Enforcement of a fleet is held; fields: because.",
