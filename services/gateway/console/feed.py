@@ -87,7 +87,8 @@ class Feed:
         """Server-sent events: the marks of `fleets` at once, again whenever they change, and a comment now and then."""
         ends = time.monotonic() + LIFE_S
         with self._listening(fleets) as changed:
-            yield _event({f: self._marks[f] for f in fleets if f in self._marks} or await self.marks(fleets))
+            told = await self.marks(fleets)
+            yield _event(told)
             while not self._drained and time.monotonic() < ends:
                 try:
                     await asyncio.wait_for(changed.wait(), BEAT_S)
@@ -95,8 +96,10 @@ class Feed:
                     yield ": beat\n\n"
                     continue
                 changed.clear()
-                if not self._drained:
-                    yield _event({f: self._marks[f] for f in fleets if f in self._marks})
+                news = told | {f: self._marks[f] for f in fleets if f in self._marks}
+                if news != told and not self._drained:
+                    told = news
+                    yield _event(told)
 
     @contextmanager
     def _listening(self, fleets: tuple[str, ...]) -> Iterator[asyncio.Event]:

@@ -1,8 +1,10 @@
 """Dead letters and their replay, and the judges."""
 
 from datetime import timedelta
+from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
+from pydantic import Field
 
 from services.gateway import operating
 from services.gateway.console.console import SignedIn, console_of
@@ -17,6 +19,8 @@ from winnow.storage import dead_letters, glance, judge_reports
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
+#: A number that the table can have.
+LetterId = Annotated[int, Field(ge=1, lt=2**63)]
 #: Rows of a page of dead letters.
 ROWS = 50
 #: What the page of judges looks back on.
@@ -26,7 +30,7 @@ REASON_CHARS = 500
 
 
 @router.get(ROOT + "/fleets/{fleet}/dead-letters")
-async def letter_list(request: Request, viewer: SignedIn, fleet: str, before: int | None = None) -> Response:
+async def letter_list(request: Request, viewer: SignedIn, fleet: str, before: LetterId | None = None) -> Response:
     """Records of the fleet that could not be handled, newest first."""
     viewer.within(fleet, Right.AUDIT)
     async with console_of(request).reading.of(fleet) as tx:
@@ -37,7 +41,7 @@ async def letter_list(request: Request, viewer: SignedIn, fleet: str, before: in
 
 
 @router.get(ROOT + "/fleets/{fleet}/dead-letters/{letter_id}")
-async def letter(request: Request, viewer: SignedIn, fleet: str, letter_id: int) -> Response:
+async def letter(request: Request, viewer: SignedIn, fleet: str, letter_id: LetterId) -> Response:
     """One dead letter: why, its headers, and its body as far as a page goes."""
     viewer.within(fleet, Right.AUDIT)
     console = console_of(request)
@@ -50,7 +54,7 @@ async def letter(request: Request, viewer: SignedIn, fleet: str, letter_id: int)
 
 
 @router.post(ROOT + "/fleets/{fleet}/dead-letters/{letter_id}/replay")
-async def replay(request: Request, viewer: SignedIn, fleet: str, letter_id: int) -> Response:
+async def replay(request: Request, viewer: SignedIn, fleet: str, letter_id: LetterId) -> Response:
     """Put the original body on its topic again, through the outbox, and write down who did it and why."""
     key = viewer.within(fleet, Right.OPERATE)
     fields = await signed_form(request, viewer)
