@@ -1,5 +1,6 @@
 """`winnow up` and the commands that find it: a whole Winnow as processes of its own."""
 
+import asyncio
 import json
 import os
 import signal
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from tests.harness import wait_for
 from tests.integration.cli.conftest import WINNOW, environment, start_up
@@ -102,6 +105,32 @@ def test_the_sdk_finds_it_with_the_printed_variables(up, ask):
     with SyncWinnowClient(HttpTransport(variables["WINNOW_GATEWAY_URL"], variables["WINNOW_API_KEY"])) as client:
         result = client.compact(boundary(run="sdk", index=1, candidate=CANDIDATE, mode="enforce"), deadline_s=30)
     assert result.bypassed_because is None
+
+
+def test_an_agent_asks_back_over_mcp(up, ask, tmp_path):
+    """`winnow mcp` finds this Winnow; what its agent asks back is told over the bus and is kept at the run's next boundary."""
+
+    async def agent() -> str:
+        server = StdioServerParameters(command=WINNOW[0], args=[*WINNOW[1:], "mcp", "--run", "asks"], env=environment(up.state))
+        with (tmp_path / "mcp.log").open("w") as log:
+            async with stdio_client(server, errlog=log) as (reading, writing), ClientSession(reading, writing) as session:
+                await session.initialize()
+                listed = (await session.call_tool("pruned_entries", {})).content[0].text.splitlines()[1]
+                answer = await session.call_tool("expand", {"handle": listed.split(" ", 1)[0]})
+                assert not answer.isError
+                assert (await session.call_tool("expand", {"handle": "0" * 32})).isError
+        return answer.content[0].text
+
+    ask("submit", "-", "--mode", "enforce", stdin=line("asks"))
+    assert asyncio.run(agent()) == "- She will probably like it\n"
+    # From the outbox over the bus to the drift monitor, beside the row that the gateway wrote.
+    reported = "SELECT count(*) AS n FROM runtime_events WHERE run = 'asks' AND kind = 'recovered' AND part = 'e2' AND recovery_tool"
+    wait_for(lambda: json.loads(ask("db", "query", reported, "--json").stdout)["n"] == 1)
+    view = json.loads(ask("submit", "-", "--mode", "enforce", "--json", stdin=line("asks", index=2)).stdout)
+    (kept,) = [e for e in json.loads(ask("show", view["boundary_id"], "--json").stdout)["entries"] if e["n"] == 2]
+    assert (kept["decision"], kept["decision_reason"]) == ("kept", "recovered")
+    rows = "SELECT via, asked_back, decision FROM recovery_history WHERE of_run = 'asks'"
+    assert json.loads(ask("db", "query", rows, "--json").stdout) == {"via": "gateway", "asked_back": True, "decision": "pruned"}
 
 
 def test_the_history_is_there_in_sql(up, ask):
