@@ -57,6 +57,10 @@ lint: $(STAMP) ## Check style, types and the arrows between packages
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
 
+.PHONY: scan
+scan: $(STAMP) ## Look for secrets in the repository, and at what came with the dependencies
+	@UV="$(UV)" $(PY) -m tests.contract.scan
+
 .PHONY: format
 format: $(STAMP) ## Put the code into shape
 	@$(VENV)/bin/ruff check --fix-only .

@@ -1,5 +1,6 @@
 """Servers that want TLS and a sign-in: Apache Kafka and PostgreSQL, with certificates of an authority that only the tests know."""
 
+import os
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -114,7 +115,8 @@ def secured_postgres(authority: Authority) -> Iterator[PostgresServer]:
     """PostgreSQL that takes TLS connections alone, with the certificate of a server called `db.example` at 127.0.0.1."""
     programs = postgres_with_tls()
     if programs is None:
-        pytest.skip("needs a PostgreSQL with OpenSSL under /usr/lib/postgresql (Debian: apt-get install postgresql)")
+        why = "needs a PostgreSQL with OpenSSL under /usr/lib/postgresql (Debian: apt-get install postgresql)"
+        (pytest.fail if os.environ.get("WINNOW_REQUIRE_POSTGRES_TLS") else pytest.skip)(why)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_PG_BIN", str(programs))
         with PostgresServer(ephemeral=True, temporary_place=quick_place()) as server:

@@ -1,13 +1,17 @@
 """TLS and sign-in to Kafka and PostgreSQL and of the gateway: what is let in, what is not, and what is said then."""
 
+import base64
 import os
+import secrets
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx
 import pytest
+from aiokafka import AIOKafkaProducer
 from sqlalchemy.exc import DBAPIError
 
 from services.gateway.server import TlsFiles as GatewayTlsFiles
@@ -19,14 +23,17 @@ from tests.unit.client.answers import candidate
 from winnow.cli import app
 from winnow.client import HttpTransport, WinnowClient
 from winnow.client.kafka import KafkaTransport
+from winnow.contracts.topics import CANDIDATE
 from winnow.contracts.vocabulary import Adopted
 from winnow.messaging.lag import LagReader
 from winnow.messaging.reach import BrokerHangsUp, BrokerRefuses, diagnosis, told
 from winnow.messaging.settings import KafkaSettings, TlsFiles
-from winnow.storage import api_keys, fleets, migrate
+from winnow.storage import api_keys, fleets, migrate, raw
 from winnow.storage.database import Database
 from winnow.storage.faults import Untrusted, untrusted
 
+#: A secret in summaries, headers and bodies.
+PLANTED = f"planted-{secrets.token_hex(12)}"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -120,7 +127,7 @@ async def test_all_of_winnow_over_tls(secured_kafka, secured_postgres, authority
         url = next(word for word in services.output.replace('"', " ").split() if word.startswith("https://127.0.0.1:")).removeprefix("url=")
         trusting = ssl.create_default_context(cafile=authority.file)
         async with httpx.AsyncClient(verify=trusting) as http, WinnowClient(HttpTransport(url, key, client=http), fleet="acme") as client:
-            over_http = await client.compact(candidate("- over https", fleet="acme", run="https"), deadline_s=60)
+            over_http = await client.compact(candidate(f"- over https with {PLANTED}", fleet="acme", run="https"), deadline_s=60)
         assert over_http.source is Adopted.COMMITTED
         options = {
             "security_protocol": "SASL_SSL", "ssl_context": trusting, "sasl_mechanism": "PLAIN", "sasl_plain_username": USER,
@@ -136,10 +143,28 @@ async def test_all_of_winnow_over_tls(secured_kafka, secured_postgres, authority
         for arguments in (["topics", "ensure"], ["lag"], ["keys", "list"], ["runs"]):
             said = winnow(*arguments, **environment, WINNOW_GATEWAY_URL=url, WINNOW_API_KEY=key, SSL_CERT_FILE=str(authority.file))
             assert said.status == 0, (arguments, said.text)
-        assert PASSWORD not in services.output
-        assert secured_postgres.password not in services.output
+        (letter,) = await _buried(secured_kafka.settings("SASL_SSL"), dsn)
+        assert {name: base64.b64decode(value) for name, value in letter["headers"]} == {"authorization": b"***", "note": b"key wnw_***"}
+        for secret in (PASSWORD, secured_postgres.password, key, PLANTED):
+            assert secret not in services.output
+            assert secret not in letter["error"]
     finally:
         spawner.stop()
+
+
+async def _buried(settings: KafkaSettings, dsn: str) -> list[dict[str, Any]]:
+    """The dead letter of a record that nobody can read, with secrets in its headers and in its body."""
+    async with AIOKafkaProducer(**settings.client_options()) as producer:
+        headers = [("authorization", f"Bearer {PLANTED}".encode()), ("note", f"key wnw_{PLANTED}".encode())]
+        body = f'{{"api_key": "{PLANTED}", not json'.encode()
+        await producer.send_and_wait("tls." + CANDIDATE.name, body, key=b"acme/r", headers=headers)
+    async with Database(dsn) as database:
+
+        async def look() -> list[dict[str, Any]]:
+            async with database.transaction() as tx:
+                return [dict(row) for row in await raw.fetch(tx, "SELECT headers, error FROM dead_letters")]
+
+        return await eventually(look)
 
 
 @dataclass(frozen=True)
