@@ -9,6 +9,7 @@ from winnow.compaction.analysis import Analysis, analyse
 from winnow.compaction.parse import parse
 from winnow.compaction.profiles import PROFILES
 from winnow.compaction.recovered import relabelled
+from winnow.compaction.roles import echoes
 from winnow.compaction.segments import Parsed
 from winnow.contracts import limits
 from winnow.contracts.errors import TooLarge
@@ -58,7 +59,8 @@ def examine(  # noqa: PLR0913  the parts of a boundary, each by its name
     before = parse(previous, host=host, profile=parsed.profile, rules=rules) if previous else None
     survive = PROFILES[parsed.profile].user_turns_survive if user_turns_survive is None else user_turns_survive
     if rules is Rules.WINNOW:  # the published system takes every output for a source
-        history, retained = relabelled(history, given), relabelled(retained, given)
+        own = PROFILES[parsed.profile].echo_tools
+        history, retained = (echoes(relabelled(part, given), own) for part in (history, retained))
     analysis = analyse(
         parsed,
         task=task,

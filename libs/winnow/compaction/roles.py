@@ -1,5 +1,7 @@
 """Who speaks in a boundary: only what the environment itself returned is a source."""
 
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from enum import IntEnum
 
 from winnow.contracts.events import Message
@@ -30,10 +32,26 @@ ECHO_TOOLS = frozenset(
 )  # fmt: skip
 
 
-def is_echo_tool(tool: str) -> bool:
+def is_echo_tool(tool: str, tools: AbstractSet[str] = ECHO_TOOLS) -> bool:
     """Whether a tool of this name gives back the agent's own words; a prefix such as `mcp__server__` or `functions.` is ignored."""
     name = tool.rsplit("__", 1)[-1].rsplit(".", 1)[-1].rsplit("/", 1)[-1]
-    return name.lower().replace("_", "").replace("-", "") in ECHO_TOOLS
+    return name.lower().replace("_", "").replace("-", "") in tools
+
+
+def echoes(messages: Sequence[Message], tools: AbstractSet[str]) -> Sequence[Message]:
+    """Messages in which what a host's own echo tools return says so; the origin that a host gave itself stands.
+
+    `tools` are those that the host's profile adds to `ECHO_TOOLS` (`Profile.echo_tools`).
+    """
+    if not tools:
+        return messages
+    return [message.model_copy(update={"origin": Origin.ECHO}) if _echoed(message, tools) else message for message in messages]
+
+
+def _echoed(message: Message, tools: AbstractSet[str]) -> bool:
+    """Whether a message is called an observation and comes from one of the tools."""
+    observed = message.kind is MessageKind.ENVIRONMENT and message.origin is Origin.OBSERVATION
+    return observed and message.tool is not None and is_echo_tool(message.tool, tools)
 
 
 def origin_of(message: Message, rules: Rules) -> Origin:

@@ -14,6 +14,7 @@ HERMES = Profile(
         verbatim=("user messages",),
     ),
     question_answer=True,
+    echo_tools=frozenset({"memory"}),  # the agent's notes; elsewhere a tool of that name may be anything
     # Both dashes: the host writes a long one, its forks and exports a short one.
     prefixes=("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]"),
     prior_context=("[PRIOR CONTEXT", "[END OF PRIOR CONTEXT"),

@@ -36,6 +36,7 @@ class Profile:
     prior_context: tuple[str, str] | None = None  # delimiters around foreign text that the summary was merged with
     suffixes: tuple[str, ...] = ()  # starts of lines from which on everything is the host's
     appended: frozenset[str] = frozenset()  # elements that the host appends: up to their closing tag, or to the end
+    echo_tools: frozenset[str] = frozenset()  # tools that give back the agent's words, besides `roles.ECHO_TOOLS`; no case, `_` nor `-`
     user_turns_survive: bool = False  # the host keeps the user's messages of the span beside the summary
 
 

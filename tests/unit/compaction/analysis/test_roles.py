@@ -3,7 +3,8 @@
 import pytest
 
 from tests.unit.compaction.analysis.boundaries import action, notice, output, user
-from winnow.compaction.roles import Role, is_echo_tool, origin_of, role_of
+from winnow.compaction.boundary import examine
+from winnow.compaction.roles import Role, echoes, is_echo_tool, origin_of, role_of
 from winnow.contracts.vocabulary import Origin, Rules
 
 
@@ -36,3 +37,34 @@ def test_the_hosts_word_stands():
     assert origin_of(output(0, "x", tool="think", origin=Origin.SUBAGENT), Rules.WINNOW) is Origin.SUBAGENT
     assert origin_of(output(0, "x", tool="think"), Rules.PUBLISHED) is Origin.OBSERVATION
     assert not is_echo_tool("")
+
+
+def test_a_profile_adds_echo_tools_of_its_host():
+    """What a profile's own echo tools return is the agent's word; other tools, origins that the host gave, and other kinds stay."""
+    messages = [
+        output(0, "noted", tool="mcp__hermes__Memory"),
+        output(1, "x", tool="memory", origin=Origin.SUBAGENT),
+        output(2, "x", tool="memory_search"),
+        output(3, "x"),
+        action(4, "memory"),
+    ]
+    found = echoes(messages, {"memory"})
+    assert [message.origin for message in found] == [Origin.ECHO, *(message.origin for message in messages[1:])]
+    assert [message.text for message in found] == [message.text for message in messages]
+    assert echoes(messages, frozenset()) is messages
+
+
+@pytest.mark.parametrize(
+    ("head", "sources"), [("[CONTEXT COMPACTION]\n## Key Decisions", ("agent", ())), ("## Notes", ("environment", ("environment",)))]
+)
+def test_a_note_is_no_source_where_the_profile_says_so(head, sources):
+    """The same output of a tool `memory` is the agent's word under Hermes and a source under a host that nothing is known of."""
+    found = examine(
+        f"{head}\n- Use port 8443 for staging-relay\n",
+        task="t",
+        previous=None,
+        history=[action(0, "note it"), output(1, "saved: use port 8443 for staging-relay", tool="memory")],
+        retained=[],
+    )
+    entry = found.analysis.entries[-1]
+    assert (entry.provenance, entry.sources) == sources
