@@ -222,7 +222,8 @@ def test_bytes_are_shown_as_far_as_a_page_goes():
 def certificate(**more) -> Certificate:
     fields = {
         "certificate_id": uuid4(), "fleet": "f", "compressor": "", "judge": "", "judge_version": "", "tau": 0.5, "grader": "",
-        "data_sha256": "", "method": "exact (fixed-n)", "alpha": 0.1, "delta": 0.1, "n": 1, "losses": 0, "denominator": "", "bound": 0.1, "record": {},
+        "data_sha256": "", "method": "exact (fixed-n)", "alpha": 0.1, "delta": 0.1, "n": 1, "losses": 0, "denominator": "",
+        "bound": 0.1, "record": {},
         "issued_at": NOW, "expires_at": NOW + timedelta(days=1),
     }  # fmt: skip
     return Certificate(**(fields | more))

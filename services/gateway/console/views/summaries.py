@@ -112,7 +112,8 @@ def _cuts(size: int, history: Sequence[EntryHistory]) -> Iterator[tuple[int, int
     """Byte offsets that cover the candidate once, in order; no text stands twice where spans overlap."""
     at = 0
     for entry in sorted(history, key=lambda h: (h.entry.span, h.entry.n)):
-        start, end = (min(max(at, offset), size) for offset in entry.entry.span)
+        start = min(max(at, entry.entry.span[0]), size)
+        end = min(max(start, entry.entry.span[1]), size)
         if start > at:
             yield at, start, None
         yield start, end, entry
