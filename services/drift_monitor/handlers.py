@@ -77,6 +77,8 @@ class ObservationHandler:
 
     topic: Topic = OBSERVATION
     model = Observation
+    #: An observation has some hundred bytes, and a commit costs as much as folding hundreds of them.
+    records_at_once = 500
 
     def __init__(
         self, database: Database, *, default_point: fleets.Point, policy: Policy, clock: Callable[[], datetime], tell: Teller

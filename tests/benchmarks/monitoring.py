@@ -33,7 +33,7 @@ from winnow.telemetry import Telemetry
 
 FLEET = "bench"
 #: Units of one stream in one transaction, as when a monitor catches up; and observations of one batch, as they come from the bus.
-AT_ONCE, BATCH = 500, 500
+AT_ONCE, BATCH = 500, ObservationHandler.records_at_once
 #: Streams of one transaction.
 TOGETHER = 100
 #: Streams whose losses come from the bus one batch after the other.

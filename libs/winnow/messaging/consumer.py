@@ -273,7 +273,7 @@ def subscribe(
         settings.topic_name(handler.topic.name),
         group_id=settings.group(around.telemetry.service, handler.topic.name),
         batch=True,
-        max_records=settings.batch_max_records,
+        max_records=max(settings.batch_max_records, getattr(handler, "records_at_once", 0)),
         batch_timeout_ms=settings.batch_timeout_ms,
         parser=parse,
         decoder=keep_raw,

@@ -91,7 +91,10 @@ class Handled:
 
 
 class Handler(Protocol[E]):
-    """One service's work on one topic."""
+    """One service's work on one topic.
+
+    A handler of small records may have `records_at_once`: how many one call may get where the settings say fewer.
+    """
 
     @property
     def topic(self) -> Topic:

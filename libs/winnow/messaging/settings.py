@@ -28,7 +28,9 @@ class KafkaSettings(BaseSettings):
     )
     compression: Literal["none", "gzip", "lz4", "snappy", "zstd"] = Field(default="zstd", description="Codec of produced batches.")
     linger_ms: int = Field(default=1, ge=0, le=1000, description="Milliseconds that a producer waits for more records.")
-    batch_max_records: int = Field(default=100, ge=1, le=10_000, description="Records that one handler call gets at most.")
+    batch_max_records: int = Field(
+        default=100, ge=1, le=10_000, description="Records that one handler call gets at most (observations: at least 500)."
+    )
     batch_max_bytes: int = Field(
         default=16 * 1024 * 1024,
         ge=64 * 1024,

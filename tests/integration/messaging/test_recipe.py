@@ -5,7 +5,7 @@ from aiokafka import TopicPartition
 from aiokafka.protocol.produce import ProduceRequest
 
 from tests.harness import eventually
-from tests.integration.messaging.conftest import running
+from tests.integration.messaging.conftest import Stage, running
 from tests.unit.messaging.support import NOW, candidate
 from tests.unit.messaging.test_tolerance import BinaryName, batch_of
 from winnow.contracts.envelope import headers_for
@@ -280,3 +280,12 @@ async def test_a_batch_that_the_client_cannot_read_is_passed_by(kafka):
         await eventually(lambda: world.reasons == ["too_large"])
         [row] = world.store.rows.values()
         assert row.value[17:] == bomb[17:]  # the broker writes offset and epoch into the head
+
+
+async def test_small_records_come_in_larger_batches(kafka):
+    """A handler may ask for more records at once than the settings give; never for fewer."""
+    for wanted, got in ((300, 300), (1, kafka.batch_max_records)):
+        stage = Stage()
+        stage.records_at_once = wanted
+        async with running(kafka, stage=stage) as world:
+            assert world.bus.subscriptions[0].subscriber.max_records == got
