@@ -2,14 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from typing import Final, NamedTuple
 
-from winnow.compaction.text import Memo, word_set
+from winnow.compaction.text import word_set
 
-#: Words in the shared memo, and the longest that it keeps; emptied when full.
-_MEMO_WORDS: Final = 65_536
-_MEMO_CHARS: Final = 96
 #: Longest word that is read as one: base64 and minified code are cut.
 WORD_CHARS: Final = 256
 
@@ -104,27 +100,13 @@ def bare(word: str) -> str:
     return word.strip("-.:#%/~")
 
 
-class Read(NamedTuple):
-    """One word, read without its neighbours."""
-
-    atoms: tuple[Atom, ...]
-    signs: int
-
-
-@cache
-def read_words() -> Memo[Read]:
-    """Single words, remembered: a pure function's values."""
-    return Memo(_signed, room=_MEMO_WORDS, longest=_MEMO_CHARS)
-
-
-def _signed(word: str) -> Read:
-    """The atoms of one word, and what has to be asked of it."""
-    atoms = _read(word)
+def signs_of(word: str, atoms: Sequence[Atom]) -> int:
+    """What has to be asked of a word in its place, as bits."""
     signs = HOLDS if atoms else 0
     if atoms and atoms[0].kind in _BARE:
         signs |= BARE if word[-1].isdigit() else BARE | TELLS
     beside = _beside(word)
-    return Read(atoms, signs | TELLS if beside in _TELLING or beside in _BEFORE_LINES else signs)
+    return signs | TELLS if beside in _TELLING or beside in _BEFORE_LINES else signs
 
 
 def _beside(word: str) -> str:
@@ -132,7 +114,7 @@ def _beside(word: str) -> str:
     return word if word[-1:].isalpha() else bare(word)
 
 
-def _read(word: str) -> tuple[Atom, ...]:
+def atoms_in(word: str) -> tuple[Atom, ...]:
     """The atoms of one word by its form."""
     found: list[Atom] = []
     for match in _ATOM.finditer(word[:WORD_CHARS]):

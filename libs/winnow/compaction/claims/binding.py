@@ -5,6 +5,7 @@ words around the atom in the entry. If records with another value fit those word
 value belongs elsewhere. All entries at once, by numpy; every sum is over whole numbers, so that it is exact in any order.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -31,6 +32,8 @@ _WEAK_NEIGHBOURS: Final = 0.3
 _SAME_PLACE: Final = 0.5
 #: Years between dates that are compared: a date of birth is no travel date.
 _YEARS_APART: Final = 1
+#: Every atom holds one of them.
+_VALUE: Final = re.compile("[0-9#]")
 #: Cells (atoms × records or occurrences) that are held at once: 16 MB an array.
 _BLOCK: Final = 2_000_000
 #: Cells of all blocks together, a quarter of a second; beyond it the rest is left unbound, and said so.
@@ -66,8 +69,8 @@ class Entries:
 
     @classmethod
     def of(cls, lowered: Sequence[str]) -> "Entries":
-        """Read entries in lower case, normalised, without marker and without marks."""
-        joined = " \x02 ".join((*lowered, ""))
+        """Read entries in lower case, normalised, without marker and without marks; of one that holds no value nothing is read."""
+        joined = " \x02 ".join((*(text if _VALUE.search(text) else "" for text in lowered), ""))
         for sign in ",;()+|→":
             if sign in joined:
                 joined = joined.replace(sign, f" {BREAK} ")
@@ -158,7 +161,7 @@ class Binding:
         marks = np.zeros(len(words.words), np.bool_)
         marks[words.standing(BREAK)] = True
         self._breaks = marks.cumsum()
-        self._form = _numbered(map(form_of, words.distinct))
+        self._form = _numbered(words.forms())
         (kept,) = (~marks).nonzero()
         self._near = np.concatenate((words.form_ids(self._form)[kept], (0, 0)))  # "(152" has the word before the bracket
         self._at_near = np.zeros(len(words.words), np.int64)

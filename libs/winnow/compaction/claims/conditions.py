@@ -67,13 +67,12 @@ class Conditions:
 
     def like(self, own: _Condition) -> list[tuple[float, _Condition]]:
         """Sentences that are enough alike, with how much, the most alike first."""
-        held = (self._holding.get(token, ()) for token in own.tokens)
-        shared = Counter(chain.from_iterable(numbers for numbers in held if len(numbers) <= _COMMON))
-        alike = [
-            (count / len(own.tokens | self._sentences[number].tokens), number)
-            for number, count in shared.items()
-            if count >= _ALIKE * len(own.tokens)
-        ]
+        holding, needed = self._holding, _ALIKE * len(own.tokens)
+        held = [numbers for token in own.tokens if (numbers := holding.get(token)) is not None and len(numbers) <= _COMMON]
+        if len(held) < needed:
+            return []  # too few of its tokens stand in any sentence
+        shared = Counter(chain.from_iterable(held))
+        alike = [(count / len(own.tokens | self._sentences[number].tokens), number) for number, count in shared.items() if count >= needed]
         return [(share, self._sentences[at]) for share, at in sorted(alike, key=lambda one: (-one[0], one[1])) if share >= _ALIKE]
 
 

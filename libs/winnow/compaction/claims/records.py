@@ -5,13 +5,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import accumulate, chain, repeat
-from typing import Final
+from itertools import chain, repeat
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from winnow.compaction import text as texts
-from winnow.compaction.claims.atoms import BARE, HOLDS, TELLS, Atom, bare, cut, in_context, read_words
+from winnow.compaction.claims.atoms import BARE, HOLDS, TELLS, Atom, atoms_in, bare, cut, in_context, signs_of
 from winnow.compaction.corpus import Corpus
 from winnow.compaction.postings import Bools, Ints, expanded
 from winnow.compaction.roles import Role
@@ -36,7 +37,7 @@ _OF_OBJECT: Final = 4
 _DEPTH: Final = 8
 #: Fields from which on a text with a brace is read as objects.
 _FIELDS: Final = 2
-#: Words in the shared memos, and the longest that they keep; emptied when full.
+#: Words in the shared memo, and the longest that it keeps; emptied when full.
 _MEMO_WORDS: Final = 65_536
 _MEMO_CHARS: Final = 96
 
@@ -49,7 +50,7 @@ def marked(text: str) -> str:
 class Words:
     """Words of many texts, marks among them. Most come again, so that what is asked of a word is asked of each distinct one once."""
 
-    __slots__ = ("atoms", "distinct", "number", "words")
+    __slots__ = ("_read", "atoms", "distinct", "number", "words")
 
     def __init__(self, text: str) -> None:
         """Cut a text with marks and find its atoms: word number and atom, in order."""
@@ -59,8 +60,8 @@ class Words:
         #: Of each word its number among the distinct ones.
         self.number: Ints = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
         self.distinct = list(numbers)
-        read = list(map(read_words().__getitem__, self.distinct))
-        signs = np.fromiter((one.signs for one in read), np.int64, len(read))[self.number]
+        self._read = read = list(map(_reads().__getitem__, self.distinct))
+        signs = np.fromiter(map(_SIGNS, read), np.int64, len(read))[self.number]
         (places,) = (signs & HOLDS).nonzero()
         tells = np.concatenate((signs & TELLS, (TELLS,)))  # before the first word, and behind the last, is an end
         changing = (signs[places] & BARE).astype(np.bool_) & ((tells[places - 1] | tells[places] | tells[places + 1]) > 0)
@@ -80,39 +81,66 @@ class Words:
 
     def token_ids(self, vocabulary: Mapping[str, int]) -> tuple[Ints, Ints]:
         """Ids of all known tokens, in order, and the word that each stands in."""
-        known = [[vocabulary[token] for token in tokens if token in vocabulary] for tokens in map(_stems().__getitem__, self.distinct)]
-        ends = np.fromiter(accumulate(map(len, known), initial=0), np.int64, len(known) + 1)
-        (places,) = (ends[1:] > ends[:-1])[self.number].nonzero()
+        tokens = list(map(_TOKENS, self._read))
+        ids = np.fromiter(map(vocabulary.get, chain.from_iterable(tokens), repeat(0)), np.int64)
+        of_word = np.arange(len(tokens)).repeat(np.fromiter(map(len, tokens), np.int64, len(tokens)))
+        known = ids > 0
+        ids = ids[known]
+        ends = np.bincount(of_word[known], minlength=len(tokens)).cumsum()
+        begins = np.concatenate(((0,), ends[:-1]))
+        (places,) = (ends > begins)[self.number].nonzero()
         number = self.number[places]
-        word, at = expanded(ends[number], ends[number + 1])
-        return np.array(list(chain.from_iterable(known)), np.int64)[at], places[word]
+        word, at = expanded(begins[number], ends[number])
+        return ids[at], places[word]
+
+    def forms(self) -> list[str]:
+        """Each distinct word as a neighbour: without punctuation and suffix; empty for a mark."""
+        return list(map(_FORM, self._read))
 
     def form_ids(self, vocabulary: Mapping[str, int]) -> Ints:
         """Of each word the id of its form, 0 where it is unknown or a mark; two zeros behind the last, so that -1 and -2 are nothing."""
-        forms = np.fromiter(map(vocabulary.get, map(form_of, self.distinct), repeat(0)), np.int64, len(self.distinct))
+        forms = np.fromiter(map(vocabulary.get, self.forms(), repeat(0)), np.int64, len(self.distinct))
         return np.concatenate((forms[self.number], (0, 0)))
 
 
+class _Read(NamedTuple):
+    """One word, read without its neighbours."""
+
+    atoms: tuple[Atom, ...]
+    #: What has to be asked of it in its place.
+    signs: int
+    #: Its tokens, as the rest of the core knows them.
+    tokens: tuple[str, ...]
+    #: As a neighbour: without punctuation and suffix; empty for a mark.
+    form: str
+
+
+_SIGNS: Final = attrgetter("signs")
+_TOKENS: Final = attrgetter("tokens")
+_FORM: Final = attrgetter("form")
+
+
 @cache
-def _stems() -> Memo[tuple[str, ...]]:
-    """Tokens of words, remembered: a pure function's values."""
-    return Memo(lambda word: tuple(texts.tokens(word)), room=_MEMO_WORDS, longest=_MEMO_CHARS)
+def _reads() -> Memo[_Read]:
+    """Single words, remembered: a pure function's values. One memo for all that is asked of a word: a look-up costs more than the rest."""
+    return Memo(_read, room=_MEMO_WORDS, longest=_MEMO_CHARS)
+
+
+def _read(word: str) -> _Read:
+    """Read one word."""
+    atoms = atoms_in(word)
+    form = texts.stem(bare(word)) if word >= AFTER_MARKS else ""
+    return _Read(atoms, signs_of(word, atoms), tuple(texts.tokens(word)), form)
 
 
 def stems_of(word: str) -> tuple[str, ...]:
     """Tokens of one word."""
-    return _stems()[word]
+    return _reads()[word].tokens
 
 
 def form_of(word: str) -> str:
-    """A word as a neighbour: without punctuation and suffix; empty for a mark."""
-    return _forms()[word]
-
-
-@cache
-def _forms() -> Memo[str]:
-    """Forms of words, remembered."""
-    return Memo(lambda word: texts.stem(bare(word)) if word >= AFTER_MARKS else "", room=_MEMO_WORDS, longest=_MEMO_CHARS)
+    """A word as a neighbour."""
+    return _reads()[word].form
 
 
 @dataclass(frozen=True)

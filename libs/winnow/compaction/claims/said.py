@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from winnow.compaction.claims.atoms import Atom, bare, is_number
 from winnow.compaction.claims.derived import number_word
@@ -31,22 +31,29 @@ _SEARCHED: Final = 500_000_000
 _TASK_CHARS: Final = 65_536
 
 
-class Canons(NamedTuple):
-    """What texts say, as atoms are compared."""
+@dataclass(frozen=True)
+class Canons:
+    """What texts say, as atoms are compared. Not slotted: parts are computed when first needed."""
 
     values: frozenset[str]
-    runs: frozenset[str]
+    #: Codes with digits enough to be named by some of them.
+    codes: frozenset[str]
+
+    @classmethod
+    def of(cls, atoms: Sequence[tuple[int, Atom]]) -> "Canons":
+        """The values of atoms."""
+        codes = [atom.canon for _, atom in atoms if atom.digits >= _RUN_DIGITS and atom.kind.startswith("code")]
+        return cls(frozenset([atom.canon for _, atom in atoms]), frozenset(codes))
+
+    @cached_property
+    def runs(self) -> frozenset[str]:
+        """Long digit runs of codes."""
+        return frozenset(run for code in self.codes for run in _DIGIT_RUN.findall(code))
 
 
 def canons(lowered: str) -> Canons:
     """The atoms of a text without marks."""
-    return _canons(Words(lowered.replace("\n", " \x01 ")).atoms)
-
-
-def _canons(atoms: Sequence[tuple[int, Atom]]) -> Canons:
-    """The values of atoms."""
-    codes = {atom.canon for _, atom in atoms if atom.kind.startswith("code") and atom.digits >= _RUN_DIGITS}
-    return Canons(frozenset(atom.canon for _, atom in atoms), frozenset(run for code in codes for run in _DIGIT_RUN.findall(code)))
+    return Canons.of(Words(lowered.replace("\n", " \x01 ")).atoms)
 
 
 @lru_cache(maxsize=32)
@@ -70,7 +77,7 @@ class Said:
     @cached_property
     def sources(self) -> Canons:
         """Outputs and M."""
-        return _canons(self._source_atoms)
+        return Canons.of(self._source_atoms)
 
     @cached_property
     def _source_atoms(self) -> list[tuple[int, Atom]]:
@@ -82,12 +89,12 @@ class Said:
         """Task and user turns: conditions and wishes, which no output refutes."""
         task = [task_canons(text) for text in source_texts(self.corpus, Role.TASK)]
         user = canons("\n".join(source_texts(self.corpus, Role.USER)))
-        return Canons(user.values.union(*(one.values for one in task)), user.runs.union(*(one.runs for one in task)))
+        return Canons(user.values.union(*(one.values for one in task)), user.codes.union(*(one.codes for one in task)))
 
     @cached_property
     def agent(self) -> Canons:
         """The agent's own words."""
-        return _canons(self.records.words.atoms[len(self._source_atoms) :])
+        return Canons.of(self.records.words.atoms[len(self._source_atoms) :])
 
     @cached_property
     def _dates(self) -> tuple[frozenset[str], str]:

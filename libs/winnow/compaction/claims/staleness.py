@@ -19,6 +19,8 @@ _CHARS: Final = 600
 #: Open entries and last acts that are looked at.
 _ENTRIES: Final = 400
 _ACTS: Final = 2_000
+#: Characters in which the verb stands.
+_VERB_CHARS: Final = 48
 #: Characters in which a check box stands.
 _MARKER_CHARS: Final = 12
 _OPENING: Final = re.compile(r"(?:to ?do:?|next(?: step)?s?:|still (?:need|have) to|need(?:s)? to|remaining:|pending:|then)\s+")
@@ -71,11 +73,12 @@ def stale(entries: Sequence[Entry], messages: Sequence[Message], sources: Contai
     opened = [
         (number, text) for number, entry in enumerate(entries) if (text := _open_work(entry, titled=titled[entry.section])) is not None
     ]
-    if not opened:
-        return
+    named = [(number, text, verb) for number, text in opened[:_ENTRIES] if (verb := _verb(text)) in _ON_RECORDS or _QUOTED.search(text)]
+    if not named:
+        return  # no act that could be found again
     acts = [act for act in acts_of(messages, sources) if act.answer is not None][-_ACTS:]
-    for number, text in opened[:_ENTRIES]:
-        act = _done_by(text, acts)
+    for number, text, verb in named:
+        act = _done_by(text, verb, acts)
         if act is not None and act.output is not None:
             yield Stale(number, text, act.output)
 
@@ -98,10 +101,15 @@ def _open_work(entry: Entry, *, titled: bool) -> str | None:
     return None if _NOT_YET.search(bare) else text
 
 
-def _done_by(text: str, acts: Sequence[Act]) -> Act | None:
+def _verb(text: str) -> str:
+    """The first word of an entry that is not quoted."""
+    found = _WORD.search(_QUOTED.sub(" ", text)[:_VERB_CHARS])
+    return found.group() if found else ""
+
+
+def _done_by(text: str, verb: str, acts: Sequence[Act]) -> Act | None:
     """The last act that did the work; None where none did."""
     quoted = [squeezed(one) for one in _QUOTED.findall(text)]
-    verb = next(iter(_WORD.findall(_QUOTED.sub(" ", text)[:48])), "")
     if verb in _RUN or text.startswith("`"):
         commands = [one for one in quoted if " " in one or verb in _RUN]
         if len(commands) == 1 and not _PATH.match(commands[0]) and _is_all(text, commands[0]):

@@ -32,6 +32,8 @@ _OUTCOME: Final = re.compile(
     r"|\b(?:tests?|build) (?:failed|succeeded|passed)\b|^(?:ok|failed)\b",
     re.MULTILINE,
 )
+#: What an outcome holds, whatever it is: looked for first, because most outputs state none.
+_OUTCOMES: Final = ("fail", "error", "pass", "succe", "\nok")
 _FAILURE: Final = re.compile(
     r"\b[1-9]\d{0,5} (?:tests? )?(?:failed|failures?|errors?)\b|\b(?:tests?|build) failed\b|^failed\b[^\n]{0,60}", re.MULTILINE
 )
@@ -52,7 +54,7 @@ def disproved(entries: Sequence[Entry], outputs: Sequence[tuple[int, str]]) -> I
     claims = [(number, text) for number, entry in enumerate(entries) if (text := _claim(entry)) is not None]
     if not claims:
         return
-    last = next(((at, tail) for at, text in reversed(outputs) if _OUTCOME.search(tail := text[-_TAIL_CHARS:].lower()) is not None), None)
+    last = next(((at, tail) for at, text in reversed(outputs) if _states_outcome(tail := text[-_TAIL_CHARS:].lower())), None)
     if last is None:
         return
     at, tail = last
@@ -77,6 +79,11 @@ def _claim(entry: Entry) -> str | None:
     if not any(hint in head for hint in _HINTS) or "[ ]" in head[:12] or _NO_CLAIM.search(head):
         return None
     return head if _SUCCESS.search(head) or _COUNTED.search(head) or _FIXED.search(head) else None
+
+
+def _states_outcome(tail: str) -> bool:
+    """Whether the end of an output, in lower case, says what came of a run."""
+    return (tail.startswith("ok") or any(sign in tail for sign in _OUTCOMES)) and _OUTCOME.search(tail) is not None
 
 
 def _checked(entry: Entry) -> bool:
