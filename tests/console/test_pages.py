@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(300)
 #: Every template once.
 PAGES = (
     "sign-in", "missing", "fleets", "fleet", "runs", "boundaries", "boundary", "streams", "stream", "certificates", "alerts", "judges",
-    "dead-letters", "dead-letter",
+    "dead-letters", "dead-letter", "audit",
 )  # fmt: skip
 #: Requests of the browser itself, which no page makes.
 OWN = ("data:", "about:")

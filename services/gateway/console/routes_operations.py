@@ -1,4 +1,4 @@
-"""Dead letters and their replay, and the judges."""
+"""Dead letters and their replay, the audit trail, and the judges."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -15,13 +15,13 @@ from services.gateway.console.views import letters
 from services.gateway.problems import ProblemError
 from winnow.client.api import ProblemReason
 from winnow.contracts.access import Right
-from winnow.storage import dead_letters, glance, judge_reports
+from winnow.storage import audit, dead_letters, glance, judge_reports
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 #: A number that the table can have.
-LetterId = Annotated[int, Field(ge=1, lt=2**63)]
-#: Rows of a page of dead letters.
+RowId = Annotated[int, Field(ge=1, lt=2**63)]
+#: Rows of a page.
 ROWS = 50
 #: What the page of judges looks back on.
 JUDGES = timedelta(days=30)
@@ -30,7 +30,7 @@ REASON_CHARS = 500
 
 
 @router.get(ROOT + "/fleets/{fleet}/dead-letters")
-async def letter_list(request: Request, viewer: SignedIn, fleet: str, before: LetterId | None = None) -> Response:
+async def letter_list(request: Request, viewer: SignedIn, fleet: str, before: RowId | None = None) -> Response:
     """Records of the fleet that could not be handled, newest first."""
     viewer.within(fleet, Right.AUDIT)
     async with console_of(request).reading.of(fleet) as tx:
@@ -41,7 +41,7 @@ async def letter_list(request: Request, viewer: SignedIn, fleet: str, before: Le
 
 
 @router.get(ROOT + "/fleets/{fleet}/dead-letters/{letter_id}")
-async def letter(request: Request, viewer: SignedIn, fleet: str, letter_id: LetterId) -> Response:
+async def letter(request: Request, viewer: SignedIn, fleet: str, letter_id: RowId) -> Response:
     """One dead letter: why, its headers, and its body as far as a page goes."""
     viewer.within(fleet, Right.AUDIT)
     console = console_of(request)
@@ -54,7 +54,7 @@ async def letter(request: Request, viewer: SignedIn, fleet: str, letter_id: Lett
 
 
 @router.post(ROOT + "/fleets/{fleet}/dead-letters/{letter_id}/replay")
-async def replay(request: Request, viewer: SignedIn, fleet: str, letter_id: LetterId) -> Response:
+async def replay(request: Request, viewer: SignedIn, fleet: str, letter_id: RowId) -> Response:
     """Put the original body on its topic again, through the outbox, and write down who did it and why."""
     key = viewer.within(fleet, Right.OPERATE)
     fields = await signed_form(request, viewer)
@@ -67,6 +67,17 @@ async def replay(request: Request, viewer: SignedIn, fleet: str, letter_id: Lett
             tx, fleet, letter_id, by=key.actor, because=because, topic_prefix=console.topic_prefix, now=console.now()
         )  # fmt: skip
     return redirect(f"{ROOT}/fleets/{fleet}/dead-letters/{letter_id}")
+
+
+@router.get(ROOT + "/fleets/{fleet}/audit")
+async def trail(request: Request, viewer: SignedIn, fleet: str, before: RowId | None = None) -> Response:
+    """What operators, commands and services did to the fleet, newest first."""
+    viewer.within(fleet, Right.AUDIT)
+    async with console_of(request).reading.of(fleet) as tx:
+        marks = {fleet: await glance.marks(tx, fleet)}
+        found = await audit.page(tx, fleet=fleet, before_id=before, limit=ROWS)
+    older = found[-1].id if len(found) == ROWS else None
+    return page(request, viewer, "audit.html", fleet=fleet, marks=marks, trail=found, older=older, first=before is None)
 
 
 @router.get(ROOT + "/fleets/{fleet}/judges")
