@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 #: Attempts of a transaction that meets a passing error: a restarted server breaks each pooled connection once.
 ATTEMPTS = 4
-#: Searches of originals at once: each works up to a second and holds up to 64 MiB.
+#: Searches of originals at once: each works up to a second and holds about 40 MiB.
 MOST_SEARCHES = 4
 #: Seconds before the second attempt; doubled for each further one.
 FIRST_PAUSE_S = 0.05
@@ -211,9 +211,8 @@ class Gateway:
         if self._searches.locked():
             raise overloaded("too many searches at once", 1, status=503)
         async with self._searches:
-            return await self._transact(
-                fleet, lambda tx: search.search(tx, fleet, query, run=run, cursor=cursor, limit=limit, now=self._now())
-            )
+            gathered = await self._transact(fleet, lambda tx: search.gather(tx, fleet, run=run, cursor=cursor, now=self._now()))
+            return await asyncio.to_thread(search.find, gathered, query, limit)
 
     async def pruned(self, fleet: str, run: str, cursor: str | None, limit: int) -> PrunedPage:
         """One page of what was pruned of a run. Raise `NotFound`, `BadCursor`."""

@@ -79,7 +79,7 @@ async def search_history(
 ) -> Response:
     """Places in messages and summary entries that hold words of the query, best first, with a line of each.
 
-    The newest 200 boundaries are searched, as far as their histories have 16 MiB together; `complete` says whether that was all. Words are
+    The newest 200 boundaries are searched, as far as their histories have 8 MiB together; `complete` says whether that was all. Words are
     compared by their stems, identifiers also by their parts; a query of signs and function words alone finds nothing.
     """
     parts = parts_of(request)

@@ -3,8 +3,7 @@
 Searched are the newest boundaries, as far as their originals fit the budget; the answer says whether that was all.
 """
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -27,8 +26,8 @@ from winnow.storage.values import storable
 
 #: Boundaries that are searched at most, the newest first.
 MOST_BOUNDARIES: Final = 200
-#: Bytes of histories that are searched at most: half a second of work, and of memory about four times as much.
-MOST_BYTES: Final = 16 * limits.MIB
+#: Bytes of histories that are searched at most: a quarter of a second of work, and about four times as much memory.
+MOST_BYTES: Final = 8 * limits.MIB
 #: Places that a search finds at most, over all pages.
 MOST_HITS: Final = 100
 #: Rows of a page at most: what an agent reads costs its context.
@@ -141,27 +140,53 @@ ORDER BY b.boundary_at DESC, b.boundary_id DESC, e.n LIMIT $7
 """
 
 
-async def search(tx: AsyncConnection, fleet: str, query: str, *, run: str | None, cursor: str | None, limit: int, now: datetime) -> HitPage:
-    """Find places in the newest boundaries of a fleet, or of one run. Raise `BadCursor`, and `NotFound` for a run that is not there."""
-    before, offset = (None, 0) if cursor is None else _after(cursor)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """What a search reads: ranked outside of the transaction, since it takes longer than reading."""
+
+    boundaries: Sequence[raw.Record]
+    entries: Sequence[raw.Record]
+    #: Histories by hash.
+    histories: Mapping[str, bytes]
+    #: Nothing was left out.
+    complete: bool
+    #: Newest boundary of the first page, and how many hits earlier pages showed.
+    anchor: datetime
+    shown: int
+
+
+async def gather(tx: AsyncConnection, fleet: str, *, run: str | None, cursor: str | None, now: datetime) -> Gathered:
+    """Read the newest boundaries of a fleet, or of one run. Raise `BadCursor`, and `NotFound` for a run that is not there."""
+    before, shown = (None, 0) if cursor is None else _after(cursor)
     named = None if run is None else storable(run)
     rows = await raw.fetch(tx, _BOUNDARIES, fleet, named, before, MOST_BOUNDARIES + 1, now)
     if run is not None and not rows:
         raise NotFound("there is no such run in this fleet, or none of its boundaries is read yet; leave the run out to search all of them")
-    searched, fits = _fitting(rows[:MOST_BOUNDARIES])
-    keys = {ContentKey(fleet, row["history_sha256"]) for row in searched if row["history"] is not None and row["size"] is not None}
-    histories = await originals.get(tx, keys)
-    of = {row["boundary_id"]: row for row in searched}
-    entries = await raw.fetch(tx, _ENTRIES, *raw.columns(sorted(Key(fleet, b) for b in of), 2))
-    found, complete = await asyncio.to_thread(_rank, query, searched, {k.sha256: data for k, data in histories.items()}, entries)
-    most = max(1, min(limit, MOST_ROWS))
-    shown = found[offset : offset + most]
-    anchor = before or (searched[0]["boundary_at"] if searched else now)
+    searched = rows[:MOST_BOUNDARIES]
+    hashes, fit = _fitting(searched)
+    histories = await originals.get(tx, {ContentKey(fleet, sha256) for sha256 in hashes})
+    entries = await raw.fetch(tx, _ENTRIES, *raw.columns(sorted(Key(fleet, row["boundary_id"]) for row in searched), 2))
+    return Gathered(
+        boundaries=searched,
+        entries=entries,
+        histories={key.sha256: data for key, data in histories.items()},
+        complete=fit and len(rows) <= MOST_BOUNDARIES,
+        anchor=before or (searched[0]["boundary_at"] if searched else now),
+        shown=shown,
+    )
+
+
+def find(gathered: Gathered, query: str, limit: int) -> HitPage:
+    """The page of hits that a query has in what was read, best first; the same text found twice is shown where it stands last. Pure."""
+    stretches = _stretches(gathered)
+    matches = ranking.search(query, [stretch.text for stretch in stretches])
+    found = matches.found[:MOST_HITS]
+    end = gathered.shown + max(1, min(limit, MOST_ROWS))
     return HitPage(
-        hits=tuple(shown),
-        next_cursor=cursors.encode(anchor, str(offset + most)) if offset + most < len(found) else None,
-        boundaries=len(searched),
-        complete=complete and fits and len(rows) <= MOST_BOUNDARIES,
+        hits=tuple(_hit(stretches[match.text], match) for match in found[gathered.shown : end]),
+        next_cursor=cursors.encode(gathered.anchor, str(end)) if end < len(found) else None,
+        boundaries=len(gathered.boundaries),
+        complete=gathered.complete and matches.complete and len(matches.found) <= MOST_HITS,
     )
 
 
@@ -173,36 +198,30 @@ def _after(cursor: str) -> tuple[datetime, int]:
     return at, int(shown)
 
 
-def _fitting(rows: Sequence[raw.Record]) -> tuple[list[raw.Record], bool]:
-    """The boundaries whose histories fit the budget together, the newest first, and whether all do."""
+def _fitting(rows: Sequence[raw.Record]) -> tuple[set[str], bool]:
+    """Hashes of the histories that fit the budget together, the newest first, and whether all do. Entries are read of all boundaries."""
     left = MOST_BYTES
-    fitting: list[raw.Record] = []
+    fitting: set[str] = set()
+    fit = True
     for row in rows:
-        left -= row["size"] or 0
-        if left < 0 and fitting:
-            return fitting, False
-        fitting.append(row)
-    return fitting, True
+        if row["history"] is None or row["size"] is None or row["history_sha256"] in fitting:
+            continue
+        if row["size"] > left:
+            fit = False
+            continue
+        left -= row["size"]
+        fitting.add(row["history_sha256"])
+    return fitting, fit
 
 
-def _rank(
-    query: str, boundaries: Sequence[raw.Record], histories: dict[str, bytes], entries: Sequence[raw.Record]
-) -> tuple[list[Hit], bool]:
-    """The hits, best first; the same text found twice is shown where it stands last."""
-    stretches = _stretches(boundaries, histories, entries)
-    matches = ranking.search(query, [stretch.text for stretch in stretches])
-    hits = [_hit(stretches[match.text], match) for match in matches.found[:MOST_HITS]]
-    return hits, matches.complete and len(matches.found) <= MOST_HITS
-
-
-def _stretches(boundaries: Sequence[raw.Record], histories: dict[str, bytes], entries: Sequence[raw.Record]) -> list[_Stretch]:
+def _stretches(gathered: Gathered) -> list[_Stretch]:
     """What is searched, the newest boundary first, each wording once: entries are carried on, and R stands again in the next H."""
     listed: dict[UUID, list[raw.Record]] = {}
-    for row in entries:
+    for row in gathered.entries:
         listed.setdefault(row["boundary_id"], []).append(row)
     seen: set[str | tuple[str, str]] = set()
     found: list[_Stretch] = []
-    for boundary in boundaries:
+    for boundary in gathered.boundaries:
         if boundary["candidate"] is not None:
             pruning = boundary["effective_mode"] == Mode.ENFORCE
             for row in listed.get(boundary["boundary_id"], ()):
@@ -211,7 +230,7 @@ def _stretches(boundaries: Sequence[raw.Record], histories: dict[str, bytes], en
                     place = Place(boundary["candidate"], Part.ENTRY, row["n"])
                     pruned = row["decision"] == "pruned" if pruning else None
                     found.append(_Stretch(text=row["text"], boundary=boundary, place=place, section=row["section"], pruned=pruned))
-        data = histories.get(boundary["history_sha256"]) if boundary["history"] is not None else None
+        data = gathered.histories.get(boundary["history_sha256"]) if boundary["history"] is not None else None
         for message in _readable(data):
             if (message.kind.value, message.text) not in seen:
                 seen.add((message.kind.value, message.text))

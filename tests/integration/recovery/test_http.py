@@ -235,3 +235,11 @@ async def test_too_many_searches_are_told_to_come_back(house):
         searches.release()
     answers = await asyncio.gather(*(house.search("flight") for _ in range(3)))
     assert all(answers)
+
+
+async def test_what_was_not_searched_is_said(house, monkeypatch):
+    """Where histories are larger than one search reads, entries are searched all the same, and the answer says that it is not complete."""
+    await house.compact()
+    monkeypatch.setattr("winnow.storage.search.MOST_BYTES", 10)
+    page = (await house.stage.http.get("/v1/search", params={"q": "HAT136 seat"})).json()
+    assert ([hit["what"] for hit in page["items"]], page["complete"], page["boundaries"]) == (["entry"], False, 1)

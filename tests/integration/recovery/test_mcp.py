@@ -126,8 +126,6 @@ async def test_another_fleets_agent_gets_nothing(house, tmp_path):
         lost = await session.call_tool("pruned_entries", {})
         assert (lost.isError, text_of(lost)) == (True, "Nothing was recovered: say which run")
     assert await house.rows("SELECT FROM recoveries WHERE fleet = $1") == []
-    async with over_stdio(house, str(tmp_path)) as session:
-        assert "heard of last: 'r'" in text_of(await session.call_tool("pruned_entries", {}))
 
 
 @pytest.fixture
@@ -164,6 +162,7 @@ async def test_over_http_each_caller_brings_its_key(house, endpoint):
     handle = (await house.pruned())[0]["handle"]
     async with over_http(endpoint, house.stage.key) as session:
         assert text_of(await session.call_tool("expand", {"handle": handle})) == "- rebook via Lisbon on Friday\n"
+        assert "heard of last: 'r'" in text_of(await session.call_tool("pruned_entries", {}))
     other, _ = await house.stage.new_key(f"{house.fleet}-other")
     for key in (other, "wnw_made_up"):
         async with over_http(endpoint, key) as session:

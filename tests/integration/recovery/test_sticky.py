@@ -108,10 +108,12 @@ async def test_reports_of_what_is_not_there(house):
     for handle in (f"{originals.new_handle()}.e2", originals.new_handle()):
         await report(house, recovered(house, handle))
     await report(house, recovered(house, f"{committed.candidate_handle}.e99"), recovered(house, f"{committed.history_handle}.e2"))
+    stranger = recovered(house, f"{committed.candidate_handle}.e2").model_copy(update={"fleet": f"{house.fleet}-other"})
+    await report(house, stranger)
     assert await house.rows("SELECT FROM pinned_entries WHERE fleet = $1") == []
     assert len(await house.rows("SELECT FROM recoveries WHERE fleet = $1")) == 2
     rendered = house.stages.telemetry.metrics.render().decode()
-    assert 'winnow_recoveries_total{result="not_found",via="runtime"} 2.0' in rendered
+    assert 'winnow_recoveries_total{result="not_found",via="runtime"} 3.0' in rendered
     assert said(await house.compact(index=2))[2] == GONE
 
 
