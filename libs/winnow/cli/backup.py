@@ -2,17 +2,20 @@
 
 import asyncio
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.cli.connection import Refused, checked_url, database_url, on_database, unreachable
+from winnow.cli.connection import Refused, checked_url, database_url, in_transaction, on_database, operator, unreachable
 from winnow.cli.exits import ExitCode
 from winnow.cli.terminal import Terminal
 from winnow.contracts.errors import Permanent
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from winnow.storage.backup import Backup, Manifest
     from winnow.storage.database import Database
 
@@ -52,6 +55,7 @@ def backup(
         )
 
     made = on_database(work)
+    in_transaction(lambda tx: _audited(tx, "backup.take", made))
     _told(terminal, "backed up", file, made, as_json=as_json)
 
 
@@ -104,6 +108,8 @@ def _into(found: "Backup", url: str, terminal: Terminal) -> None:
         database = Database(url, pool_size=1, application_name="winnow-restore")
         try:
             await stored.put(database, found, progress=lambda name, rows: terminal.note(f"… {name}: {rows}"))
+            async with database.transaction() as tx:
+                await _audited(tx, "backup.restore", found.manifest)
         finally:
             await database.close()
 
@@ -136,6 +142,14 @@ def _into_state(found: "Backup", terminal: Terminal) -> None:
             _into(found, server.dsn(), terminal)
     finally:
         lock.release()
+
+
+async def _audited(tx: "AsyncConnection", action: str, manifest: "Manifest") -> None:
+    """A row in the audit trail: everything was read, or all of it came back."""
+    from winnow.storage import audit
+
+    details = {"taken_at": manifest.taken_at, "revision": manifest.revision, "rows": manifest.rows}
+    await audit.add(tx, action=action, by=operator(), now=datetime.now(UTC), details=details)
 
 
 def _told(terminal: Terminal, what: str, file: Path, manifest: "Manifest", *, as_json: bool) -> None:

@@ -33,6 +33,7 @@ def ground(database, broker) -> Ground:
     return databases.blocking(lambda: topics(database.dsn, broker))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 async def test_one_boundary_is_one_trace_and_nothing_of_it_is_told(ground: Ground, spawn: Spawner):
     """HTTP, send, process, judge, decide, send, process, send hang under the caller's span; metrics and logs come too."""
