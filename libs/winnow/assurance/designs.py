@@ -89,6 +89,21 @@ DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
             head_start=1.3,
             schedule=Schedule(opening=0.9, steepness=2.0),
         ),
+        # The same bets for graded and paired losses, whose variance is not known beforehand: two more that follow, up to nine tenths; a
+        # quarter of the capital is kept for later, and half the patience, for a change shows in a few units where losses vary little.
+        "graded": Design(
+            relative=True,
+            fixed=(1.45, 2.0, 3.5, 8.0),
+            half_lives=(60.0, 240.0, 480.0),
+            waiting=(1.2, 1.4, 1.8, 2.6, 5.0),
+            patience=(0.75, 0.75, 1.0, 1.25, 1.5),
+            weights=(0.021, 0.021, 0.021, 0.021, 0.15, 0.15, 0.105, 0.07, 0.112, 0.112, 0.112, 0.105),
+            opening_weights=(0.32, 0.168, 0.1, 0.042, 0.08, 0.08, 0.008, 0.042, 0.084, 0.034, 0.025, 0.017),
+            reach=0.9,
+            eager=0.03,
+            head_start=1.3,
+            schedule=Schedule(opening=0.75, steepness=2.0),
+        ),
         # Four fixed bets and three that follow, on a spending schedule: the design as it was specified.
         "spending": Design(
             fixed=(0.025, 0.1, 0.3, 0.8),
@@ -104,7 +119,8 @@ DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
     }
 )
 
-#: What a monitor uses where no method is named.
+#: What a monitor uses where no method is named, and what the drift monitor takes for a stream of paired losses.
 DEFAULT: Final = "patient"
+PAIRED_DEFAULT: Final = "graded"
 #: Every method that can be named.
 METHODS: Final = (*DESIGNS, SEED)

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from winnow.assurance.config import MonitorConfig
-from winnow.assurance.designs import DEFAULT
+from winnow.assurance.designs import DEFAULT, PAIRED_DEFAULT
 from winnow.assurance.ebh import joining_weight
 from winnow.assurance.ledger import Epoch, Signature, Unit
 from winnow.assurance.streams import epoch_delta
@@ -53,13 +53,14 @@ def settled(stream: str, said: StreamConfig, budgets: Budgets, first: Unit, curr
         return said
     was = current.parameters() if current is not None else {}
     lo = first.lo if first.lo is not None else 0.0
+    lo = int((said.lo if said.lo is not None else was.get("lo", lo)) or 0)
     fill: dict[str, Any] = {
         "alpha": was.get("alpha", budgets.alpha(stream)),
-        "lo": int(was.get("lo", lo) or 0),
+        "lo": lo,
         "min_probability": was.get("min_probability", first.probability),
         "missing": budgets.missing,
         "watermark_s": budgets.watermark_s,
-        "method": was.get("method", DEFAULT),
+        "method": was.get("method", PAIRED_DEFAULT if lo < 0 else DEFAULT),
     }
     return said.model_copy(update={name: value for name, value in fill.items() if getattr(said, name) is None})
 

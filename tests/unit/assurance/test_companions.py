@@ -4,13 +4,14 @@ import json
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness.data import shared_data
 from tests.unit.assurance import sequences
-from winnow.assurance import anytime, mixture
+from winnow.assurance import anytime, mixture, simulation
 from winnow.assurance.attribution import Unit, attribute
 from winnow.assurance.blocks import Block, of_losses
 from winnow.assurance.changepoint import change_window, profile
@@ -186,6 +187,21 @@ def test_recovery_is_the_mirror_from_counts(n, k):
         state = recover(config, watched, state, float(i < k))
     assert state.log_evidence == pytest.approx(mixture.log_recovery(n, k, 0.1), abs=1e-9)
     assert DESIGNS["recovery"].fixed == mixture.RECOVERY_GRID
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.1])
+def test_recovery_accepts_the_budget_itself_no_more_often_than_it_says(alpha):
+    """Of 2,000 streams at exactly the budget, no more are accepted within 2,000 units than delta and three standard errors; some are."""
+    config = recovery_config(MonitorConfig(alpha=alpha), delta=0.05)
+    source = np.random.default_rng(30)
+    accepted = simulation.first_alarms(config, simulation.bernoulli(1 - alpha), runs=2_000, units=2_000, rng=source) > 0
+    assert 0 < accepted.mean() <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2_000)
+
+
+def test_recovery_as_recorded():
+    """Ten losses in a hundred at a budget of .1 speak against acceptance as much as was recorded, with six bets and with seven."""
+    assert mixture.log_recovery(100, 10, 0.1) == pytest.approx(-0.404437227, abs=1e-9)
+    assert mixture.log_recovery(100, 10, 0.1, GRID7) == pytest.approx(-0.335824552, abs=1e-9)
 
 
 def test_a_margin_makes_recovery_harder():
