@@ -49,6 +49,13 @@ def test_it_says_where_everything_listens_and_keeps_its_secrets(up):
     password = found.database_url.split(":")[2].split("@")[0]
     assert password not in up.output
     assert found.api_key not in up.output
+    assert f"{found.gateway_url}/console" in up.output
+    key = Path(found.console_key_file)
+    assert str(key) in up.output
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert key.read_text().strip() not in up.output
+    sent = httpx.post(f"{found.gateway_url}/console/sign-in", data={"key": key.read_text().strip()}, timeout=10)
+    assert sent.headers["location"] == "/console"
     assert stat.S_IMODE((up.state / "up.json").stat().st_mode) == 0o600
 
 
