@@ -84,6 +84,10 @@ def secured_kafka(
         "ssl.keystore.location": str(keystore),
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(authority.file),
+        # Topics without rules are open; a rule closes what it names to all others. The plain listener is the tests' own.
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "allow.everyone.if.no.acl.found": "true",
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
         # A refused client waits that long for its answer; the tests are refused often.
         "connection.failed.authentication.delay.ms": "0",
