@@ -17,15 +17,16 @@ from functools import partial
 from opentelemetry.context import Context
 
 from services.judge import spans
+from winnow.compaction.recovered import keys_of, relabelled
 from winnow.contracts import ids
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.events import Alert, CanaryScore, Evidence, JudgeId, Message, Messages, Scores, Text
-from winnow.contracts.vocabulary import AlertKind, Outcome, Reason
+from winnow.contracts.vocabulary import AlertKind, Outcome, Reason, Rules
 from winnow.judging.adapters.failures import UNBILLED, Failure
 from winnow.judging.adapters.plan import Stage
 from winnow.judging.canaries import with_canaries
 from winnow.judging.port import Judge, JudgeAnswer, JudgeCall, JudgeRequest
-from winnow.storage import judge_calls, originals
+from winnow.storage import judge_calls, originals, recovery
 from winnow.storage.boundaries import Boundary
 from winnow.storage.database import Database
 from winnow.telemetry.telemetry import Telemetry
@@ -193,8 +194,17 @@ class Asking:
         text = await self._text(event.fleet, event.retained)
         # R above the inline limit comes with all of H: up to 64 MiB, in which no heartbeat would be sent.
         parse = partial(Messages.model_validate_json, text)
-        retained = (parse() if event.retained.text is not None else await asyncio.to_thread(parse)).retained
-        return JudgeRequest(evidence=event, task=task, previous=previous, retained=tuple[Message, ...](retained))
+        if event.retained.text is not None:  # what the retriever wrote: origins are those that the messages really have
+            return JudgeRequest(evidence=event, task=task, previous=previous, retained=tuple[Message, ...](parse().retained))
+        retained = await self._known((await asyncio.to_thread(parse)).retained, event)
+        return JudgeRequest(evidence=event, task=task, previous=previous, retained=retained)
+
+    async def _known(self, retained: Sequence[Message], event: Evidence) -> tuple[Message, ...]:
+        """R as its host stored it, with what Winnow gave back known as that, as the retriever knows it."""
+        if event.rules is not Rules.WINNOW:
+            return tuple(retained)
+        async with self._database.reading() as tx:
+            return relabelled(retained, await recovery.given(tx, event.fleet, keys_of(retained)))
 
     async def _text(self, fleet: str, text: Text) -> str:
         """The text itself: inline, or from the originals."""

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.harness.pipeline import Stages
-from tests.integration.recovery.conftest import FLIGHT, House, output, tool_result
+from tests.harness.pipeline import ScriptedJudge, Stages, candidate
+from tests.integration.recovery.conftest import FLIGHT, SCORES, House, output, tool_result
 from winnow.contracts.events import Message
 from winnow.contracts.places import NOTICE
-from winnow.contracts.vocabulary import Decision, MessageKind, ProvenanceClass, RootSource
+from winnow.contracts.vocabulary import Decision, MessageKind, Origin, ProvenanceClass, RootSource
 from winnow.judging.local import LocalJudge
 
 PLAN = "rebook reservation QX7PLM via Lisbon on Friday 14 March for $219"
@@ -84,3 +84,24 @@ async def test_an_upload_that_nobody_compacted_is_no_source(judged):
     assert (await judged.ask(f"{claim['handle']}.m1", run="r")).status_code == 404
     whole = await judged.ask(claim["handle"], run="r")
     assert (whole.status_code, whole.headers["winnow-source"]) == (200, "false")
+
+
+@pytest.mark.parametrize("large", [False, True])
+async def test_a_judge_that_reads_r_is_told_what_was_recovered(house, large):
+    """R says of each output whether it is one, also where it is so large that the judge gets it as its host stored it."""
+    await house.compact(f"## Open TODOs\n- {PLAN}\n", run="first")
+    judge = ScriptedJudge(SCORES, remote=True)
+    shown: list[tuple[Message, ...]] = []
+    answers = judge.judge
+
+    async def seen(request, deadline):
+        shown.append(request.retained)
+        return await answers(request, deadline)
+
+    judge.judge = seen
+    given = (await house.ask((await house.pruned("first"))[0]["handle"])).text
+    retained = (CALL, tool_result(11, given, "expand"), output(12, "x" * 70_000 if large else "seat 14C"))
+    await Stages(house.stages.database, judge=judge).one(
+        candidate("## Done\n- looked\n", fleet=house.fleet, run="first", index=2, retained=retained)
+    )
+    assert [message.origin for message in shown[0][1:]] == [Origin.RECOVERY, Origin.OBSERVATION]
