@@ -41,3 +41,14 @@ async def test_an_address_that_guesses_is_refused(stage):
     secret, _ = await stage.new_key()
     async with stage.client(secret) as fresh:
         assert (await fresh.get("/v1/runs")).status_code == 429
+
+
+@pytest.mark.parametrize("gateway_settings", [{"gateway_auth_failures_per_minute": 3}])
+async def test_the_consoles_sign_in_counts_too(stage):
+    """Guesses in the form are counted with those of the API; a key that works still signs in where it worked before."""
+    assert (await stage.http.get("/v1/runs")).status_code == 200
+    async with stage.client(None) as http:
+        answers = [await http.post("/console/sign-in", data={"key": f"{GUESS[:-1]}{i}"}) for i in range(4)]
+        assert [answer.status_code for answer in answers] == [401, 401, 401, 429]
+        assert (await http.get("/v1/runs")).status_code == 429
+        assert (await http.post("/console/sign-in", data={"key": stage.key})).status_code == 303
