@@ -37,8 +37,11 @@ _SURROUND: Final = ".,;:()[]{} \t"
 _LEADING: Final = " `\"'(*"
 _SENTENCE_END: Final = ".!?:;\n-"
 _CURRENCY: Final = "$€£"
-_CODE_PAIR: Final = re.compile(r"([a-z]{3})[-–]([a-z]{3})")
-_NUMBER_RANGE: Final = re.compile(r"([0-9]+)[-–]([0-9]+)")
+#: Two values written as one: a pair of codes, a range of numbers, of clock times; two days of one month; a name shortened in its middle.
+_TWO: Final = re.compile(
+    r"(?P<code>[a-z]{3})[-–](?P<other>[a-z]{3})|(?P<low>[0-9]+)[-–](?P<high>[0-9]+)|(?P<from>[0-9]{1,2}:[0-9]{2})[-–](?P<to>[0-9]{1,2}:[0-9]{2})"
+    r"|(?P<month>[0-9]{4}-[0-9]{2}-)(?P<day>[0-9]{2})/(?P<next>[0-9]{2})|(?P<head>[^ ]{3,}?)\.\.\.(?P<tail>[^ .][^ ]+)"
+)
 #: Shortest last part of a path that names it.
 _NAME_CHARS: Final = 4
 #: Numbers of an entry that are summed, and terms of a sum: under 600 sums an entry.
@@ -147,9 +150,14 @@ def _name(needle: str) -> str:
 
 
 def _ways(needle: str) -> tuple[tuple[str, ...], ...]:
-    """In which ways a text may hold a value: code pairs and ranges also apart. HH:MM:00 holds HH:MM, so clock times need none."""
-    apart = _CODE_PAIR.fullmatch(needle) or _NUMBER_RANGE.fullmatch(needle)
-    return ((needle,), (apart[1], apart[2])) if apart else ((needle,),)
+    """In which ways a text may hold a value: two values in one also apart. HH:MM:00 holds HH:MM, so clock times need none."""
+    two = _TWO.fullmatch(needle)
+    if two is None:
+        return ((needle,),)
+    if two["month"]:
+        return ((needle,), (two["month"] + two["day"], two["month"] + two["next"]))
+    first, second = filter(None, two.groups())
+    return ((needle,), (first, second))
 
 
 #: Values of a chunk between blanks, each with "is the chunk's first word, capitalised"; and whether a sentence ends with the chunk

@@ -35,11 +35,22 @@ def test_values_are_what_a_reader_would_look_up(entry, expected):
 
 
 def test_ways_of_codes_and_ranges():
-    """A pair of codes and a range of numbers may stand apart in a text."""
-    ways = {value.needle: value.ways for value in values_of("`LAX-SFO` lines 12-48 of 7")}
+    """Two values that are written as one may stand apart in a text."""
+    ways = {value.needle: value.ways for value in values_of("`LAX-SFO` lines 12-48 of 7, 19:00-21:30 on 2024-05-28/29, `log_a...mpeg`")}
     assert ways["lax-sfo"] == (("lax-sfo",), ("lax", "sfo"))
     assert ways["12-48"] == (("12-48",), ("12", "48"))
     assert ways["7"] == (("7",),)
+    assert ways["19:00-21:30"] == (("19:00-21:30",), ("19:00", "21:30"))
+    assert ways["2024-05-28/29"] == (("2024-05-28/29",), ("2024-05-28", "2024-05-29"))
+    assert ways["log_a...mpeg"] == (("log_a...mpeg",), ("log_a", "mpeg"))
+
+
+def test_codes_weigh_more_than_names_and_numbers():
+    """A code, file name or path counts twice where no source holds it, a bare number of one or two digits not at all."""
+    weights = {
+        value.needle: value.weight for value in values_of('paid 152 for HAT136, 7 seats, see fields.py and src/core, "the last one"')
+    }
+    assert weights == {"152": 1, "hat136": 2, "7": 0, "fields.py": 2, "src/core": 2, "the last one": 1}
 
 
 @given(st.text(max_size=400) | st.text(alphabet="a1_-./@`\"'$ \n", max_size=2_000))
