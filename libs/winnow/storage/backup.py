@@ -73,7 +73,8 @@ class Table:
     size: int
     #: Months of its partitions, as YYYY-MM; empty where it is not partitioned.
     months: tuple[str, ...] = ()
-    #: Column that numbers itself, and the last number given; a restored database must not give one twice.
+    #: Column that numbers itself, and the last number given (or, where the role may not see that, the largest in use); a restored
+    #: database must not give one twice.
     identity: str | None = None
     last_number: int | None = None
 
@@ -184,7 +185,10 @@ async def _copied(connection: "asyncpg.Connection[asyncpg.Record]", archive: zip
     last = None
     if row["identity"] is not None:
         sequence = await connection.fetchval("SELECT pg_get_serial_sequence($1, $2)", f"public.{_quoted(row['name'])}", row["identity"])
-        last = await connection.fetchval("SELECT pg_sequence_last_value($1::text::regclass)", sequence)
+        # NULL for a role that may not look at the sequence; the largest number in use is known all the same.
+        given = await connection.fetchval("SELECT pg_sequence_last_value($1::text::regclass)", sequence)
+        largest = await connection.fetchval(f"SELECT max({_quoted(row['identity'])}) FROM public.{_quoted(row['name'])}")  # noqa: S608  quoted
+        last = max((number for number in (given, largest) if number is not None), default=None)
     return Table(
         name=row["name"],
         columns=tuple(row["columns"]),

@@ -63,6 +63,23 @@ def test_a_bus_and_a_database_that_are_well(ask):
     assert by_check["lag judge"]["level"] in {"ok", "warning"}
 
 
+def test_a_plain_service_role_can_look_at_all_of_it(ask, database, postgres):
+    """In production the role is no superuser: nothing is missing from the look, and it says so where isolation could not be tried."""
+    database.sql("CREATE ROLE plain_doctor LOGIN PASSWORD 'plain-doctor-1' IN ROLE winnow_service")
+    try:
+        url = postgres.dsn(database.name, role="plain_doctor", password="plain-doctor-1")
+        by_check = found(ask("doctor", "--json", WINNOW_DATABASE_URL=url))
+        assert by_check["database.role"]["level"] == "ok"
+        assert "not tried" in by_check["database.rows"]["found"]
+        database.sql("GRANT winnow_gateway TO plain_doctor")
+        by_check = found(ask("doctor", "--json", WINNOW_DATABASE_URL=url))
+        for check in ("database.schema", "database.roles", "database.rows", "outbox", "retention", "fleets"):
+            assert by_check.get(check, {"level": "ok"})["level"] in {"ok", "warning"}, by_check[check]
+        assert "sees no other fleet" in by_check["database.rows"]["found"]
+    finally:
+        database.sql("DROP ROLE plain_doctor")
+
+
 def test_what_is_wrong_is_found_with_advice(ask, database):
     """A table without row-level security, a hold, a dead letter, a forgotten outbox row and a judge that is not there."""
     now = datetime.now(UTC)

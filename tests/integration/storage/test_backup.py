@@ -251,3 +251,20 @@ def test_into_the_embedded_database(database, tmp_path, monkeypatch):
     with PostgresServer(tmp_path / "state" / "postgres") as server:
         rows = databases.sql(server.dsn(driver=""), "SELECT count(*) AS n FROM boundaries WHERE fleet = 'embedded'")
     assert rows[0]["n"] == 3
+
+
+async def test_a_plain_member_of_the_service_role_takes_a_whole_backup(database, postgres, tmp_path):
+    """In production services are no superusers: all rows and the numbers that were given are in the backup all the same."""
+    async with Database(database.dsn) as db:
+        await lived_in(db, "plain")
+        whole = await taken(db, tmp_path / "owner.zip")
+    database.sql("CREATE ROLE plain_service LOGIN PASSWORD 'plain-service-1' IN ROLE winnow_service")
+    try:
+        async with Database(postgres.dsn(database.name, role="plain_service", password="plain-service-1")) as db:
+            made = await taken(db, tmp_path / "plain.zip")
+    finally:
+        database.sql("DROP ROLE plain_service")
+    assert [(t.name, t.rows, t.sha256, t.last_number) for t in made.tables] == [
+        (t.name, t.rows, t.sha256, t.last_number) for t in whole.tables
+    ]
+    assert any(table.last_number for table in made.tables)
