@@ -39,7 +39,7 @@ def test_every_topic_stands_on_the_page_of_events():
     assert rows == [(t.name, t.key, str(t.retention.days)) for t in topics.TOPICS]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/operations.md", "docs/events.md", "docs/configuration.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/operations.md", "docs/security.md", "docs/events.md", "docs/configuration.md"])
 def test_links_lead_somewhere_and_commands_exist(page):
     """Each relative link of a page names a file, and each `winnow COMMAND` is one."""
     text = (ROOT / page).read_text()
