@@ -7,6 +7,7 @@ output of an environment that was recovered byte for byte is that output again; 
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from winnow.contracts.events import Message
@@ -17,6 +18,7 @@ from winnow.contracts.vocabulary import MessageKind, Origin
 _HEAD_CHARS: Final = 200
 #: Names of the recovery tools, without anything but letters.
 _TOOLS: Final = ("expand", "searchhistory", "prunedentries")
+_OURS: Final = tuple(f"winnow{tool}" for tool in _TOOLS)
 #: Characters of a tool's name that are looked at: the end of it says which tool of which server it is.
 _TOOL_CHARS: Final = 100
 _NO_LETTERS: Final = re.compile(r"[^a-z]+")
@@ -29,8 +31,7 @@ def given_key(text: str) -> str:
 
 def is_recovery_tool(tool: str) -> bool:
     """Whether a tool of this name is one of Winnow's, with whatever prefix a host gives it: `mcp__winnow__expand`, `winnow_expand`."""
-    name = _letters(tool)
-    return any(name.endswith(f"winnow{known}") for known in _TOOLS)
+    return _letters(tool).endswith(_OURS)
 
 
 def may_be_recovered(message: Message) -> bool:
@@ -68,5 +69,7 @@ def _relabelled(message: Message, given: Mapping[str, bool]) -> Message:
     return message if origin is message.origin else message.model_copy(update={"origin": origin})
 
 
+@lru_cache(maxsize=1024)
 def _letters(tool: str) -> str:
+    """The letters of a tool's name. Remembered: a span has hundreds of outputs of a few tools."""
     return _NO_LETTERS.sub("", tool[-_TOOL_CHARS:].lower())
