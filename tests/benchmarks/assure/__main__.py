@@ -31,15 +31,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"{name}: {len(found[name])} figures in {seconds:.0f} s of processor time, {len(bad)} outside their tolerance")
         for check in bad:
             say(f"  {check.table} | {check.row} | {check.column}: {check.value:.4g}, specified {check.expected}, at most {check.most}")
+        if options.scale >= 1:
+            _keep(found)  # at once: whoever stops it after eight minutes goes on with `--only`
     if options.scale >= 1:
-        kept = {**_load(), **found}
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps({name: [asdict(c) for c in checks] for name, checks in kept.items()}, indent=0))
+        kept = _load()
         if set(kept) == set(SECTIONS):
             document.write(kept)
         else:
             say(f"no documents yet: {', '.join(sorted(set(SECTIONS) - set(kept)))} not run")
     return 1 if any(not c.ok for checks in found.values() for c in checks) else 0
+
+
+def _keep(found: dict[str, list[Check]]) -> None:
+    """Put what was found beside what was found earlier."""
+    kept = {**_load(), **found}
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps({name: [asdict(c) for c in checks] for name, checks in kept.items()}, indent=0))
 
 
 def _load() -> dict[str, list[Check]]:
