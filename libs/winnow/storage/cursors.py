@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from datetime import datetime
+from datetime import UTC, datetime
 
 from winnow.contracts.errors import Permanent
 
@@ -25,7 +25,8 @@ def decode(cursor: str) -> tuple[datetime, str]:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
         moment, separator, name = text.partition("\x1f")
         at = datetime.fromisoformat(moment)
-    except (ValueError, binascii.Error) as error:
+        at.astimezone(UTC)  # what has no year there can neither be stored nor compared
+    except (ValueError, OverflowError, binascii.Error) as error:
         raise BadCursor from error
     if not separator or at.tzinfo is None or "\x00" in name:
         raise BadCursor

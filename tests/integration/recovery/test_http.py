@@ -198,8 +198,8 @@ async def test_lists_are_paged(house):
             break
     assert shown == found
     assert page["complete"]
-    for path in ("/v1/pruned-entries?run=r", "/v1/search?q=x"):
-        for cursor in ("x", "AAAA", "MjAyNi0wMS0wMVQwMDowMDowMCswMDowMB94"):
+    for path in ("/v1/pruned-entries?run=r", "/v1/search?q=x", "/v1/boundaries?run=r"):
+        for cursor in ("x", "AAAA", "MjAyNi0wMS0wMVQwMDowMDowMCswMDowMB94", "MDAwMS0wMS0wMVQwMDowMDowMCsyMzo1OR81"):
             answer = await house.stage.http.get(f"{path}&cursor={cursor}")
             assert (answer.status_code, answer.json()["reason"]) == (422, "bad_cursor"), (path, cursor)
 
