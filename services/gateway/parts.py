@@ -70,5 +70,5 @@ def traced(request: Request, name: str, boundary_id: UUID | None) -> Iterator[st
     carrier = {name: value for name, value in said.items() if 0 < len(value) <= MAX_HEADER_BYTES}
     attributes: dict[str, str] = {} if boundary_id is None else {Attr.BOUNDARY_ID: str(boundary_id)}
     parent = traces.from_carrier(carrier)
-    with traces.tracer.start_as_current_span(name, context=parent, kind=SpanKind.SERVER, attributes=attributes):
+    with traces.current(name, context=parent, kind=SpanKind.SERVER, attributes=attributes):
         yield traces.traceparent(get_current())

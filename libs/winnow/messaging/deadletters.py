@@ -13,7 +13,7 @@ from winnow.messaging.publisher import Publisher, RawRecord, record_bytes
 from winnow.messaging.records import Dead, Record
 from winnow.messaging.settings import KafkaSettings
 from winnow.telemetry import Telemetry
-from winnow.telemetry.redaction import mask_text, printable
+from winnow.telemetry.redaction import mask_headers, mask_text, printable
 
 #: Headers that are put behind the original ones, in this order. The originals may hold the same names (a hostile producer, a letter that
 #: was replayed by hand), so it is the position at the end that tells ours from theirs.
@@ -105,7 +105,7 @@ def split_headers(headers: Sequence[tuple[str, bytes]]) -> tuple[Headers, Why | 
 
 
 def letter_of(dead: Dead, *, service: str, attempts: int, at: datetime) -> DeadLetter:
-    """The row of a dead record. The error text is one printable line without secrets."""
+    """The row of a dead record: its bytes as they were, its headers and the error text (one printable line) without secrets."""
     record = dead.record
     fleet, run = fleet_and_run(record.key)
     return DeadLetter(
@@ -113,7 +113,7 @@ def letter_of(dead: Dead, *, service: str, attempts: int, at: datetime) -> DeadL
         partition=record.partition,
         offset=record.offset,
         key=record.key,
-        headers=record.headers,
+        headers=mask_headers(record.headers),
         value=record.value,
         timestamp=min(max(record.timestamp, 0), LAST_TIMESTAMP_MS),
         reason=str(dead.reason) if dead.reason in set(Reason) else Reason.INVALID,

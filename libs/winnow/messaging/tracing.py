@@ -31,7 +31,7 @@ def batch_span(traces: Traces, topic: str, group: str, records: int) -> Iterator
         Attr.CONSUMER_GROUP: group,
         Attr.BATCH_COUNT: records,
     }
-    with traces.tracer.start_as_current_span(f"poll {topic}", context=Context(), kind=SpanKind.CLIENT, attributes=attributes) as span:
+    with traces.current(f"poll {topic}", context=Context(), kind=SpanKind.CLIENT, attributes=attributes) as span:
         yield span
 
 

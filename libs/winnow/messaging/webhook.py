@@ -1,11 +1,11 @@
 """A signed POST to somebody else's server: what is sent, how it is signed, and what of the answer counts."""
 
-import hashlib
-import hmac
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import httpx
+
+from winnow.contracts.signing import signature
 
 #: Header with the Unix time in seconds at which the attempt was made; part of what is signed, so that an old body cannot be sent again.
 TIMESTAMP_HEADER = "Winnow-Timestamp"
@@ -32,11 +32,6 @@ def checked_url(url: str) -> str:
         msg = "a webhook's URL holds no user and password; the signature says who sends"
         raise ValueError(msg)
     return url
-
-
-def signature(secret: str, timestamp: int, body: bytes) -> str:
-    """`v1=` and HMAC-SHA256 in hexadecimal over timestamp, a dot, and the body."""
-    return "v1=" + hmac.new(secret.encode(), b"%d." % timestamp + body, hashlib.sha256).hexdigest()
 
 
 def pause_s(attempts: int, chance: float) -> float:

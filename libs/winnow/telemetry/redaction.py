@@ -2,7 +2,7 @@
 
 import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,7 @@ MAX_ITEMS: Final = 50
 STACKS: Final = "stacks"
 #: Names of fields whose value is a secret, whatever it looks like.
 _SECRET_NAME = re.compile(
-    r"passw|secret|token|api_?key|authori[sz]ation|credential|private_?key|cookie|\bdsn\b|_dsn$|database_url", re.IGNORECASE
+    r"passw|secret|token|api[_-]?key|authori[sz]ation|credential|private_?key|cookie|\bdsn\b|_dsn$|database_url", re.IGNORECASE
 )
 #: Names that hold one of the words above and count things: an operator needs them.
 _HARMLESS = frozenset({"tokens", "tokens_before", "tokens_after", "input_tokens", "output_tokens"})
@@ -76,6 +76,19 @@ def mask(name: str, value: Any, depth: int = 0) -> Any:  # noqa: ANN401  log fie
     else:
         masked = mask_text(printable(str(value)))
     return masked
+
+
+def mask_headers(headers: Iterable[tuple[str, bytes]]) -> tuple[tuple[str, bytes], ...]:
+    """Headers of a record as they may be kept: the values of `authorization`, `cookie` and the like are masked, and secrets inside others.
+
+    None of ours has such a name: whoever sends a record with one has sent more than he meant to.
+    """
+    return tuple((name, MASK.encode() if _is_secret(name) else _mask_bytes(value)) for name, value in headers)
+
+
+def _mask_bytes(value: bytes) -> bytes:
+    """`value` without the secrets that can be told by their form; any other byte stays as it is."""
+    return mask_text(value.decode("latin-1")).encode("latin-1")
 
 
 def _is_secret(name: str) -> bool:

@@ -1,6 +1,7 @@
 """Traces: exported over OTLP/HTTP only where an endpoint is set; without one, trace parents still pass through every stage."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 
 from opentelemetry.context import Context
@@ -8,7 +9,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
-from opentelemetry.trace import NoOpTracer, Tracer, get_current_span
+from opentelemetry.trace import NoOpTracer, Span, SpanKind, Status, StatusCode, Tracer, get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from opentelemetry.util.types import AttributeValue
 
@@ -50,6 +51,22 @@ class Traces:
     def recording(self) -> bool:
         """Spans are made; without, only trace parents are passed on."""
         return not isinstance(self.tracer, NoOpTracer)
+
+    @contextmanager
+    def current(
+        self, name: str, *, context: Context, kind: SpanKind, attributes: Mapping[str, AttributeValue] | None = None
+    ) -> Iterator[Span]:
+        """A span around a block. Of an error it tells the kind alone: the library would write down its text, which may quote content."""
+        made = self.tracer.start_as_current_span(
+            name, context=context, kind=kind, attributes=attributes, record_exception=False, set_status_on_exception=False
+        )
+        with made as span:
+            try:
+                yield span
+            except BaseException as exc:
+                span.set_attribute(Attr.ERROR_TYPE, type(exc).__name__)
+                span.set_status(Status(StatusCode.ERROR))
+                raise
 
     def extract(self, headers: Iterable[tuple[str, bytes | None]]) -> Context:
         """The remote context of a record; empty where it has none or a broken one (a broken trace never costs an event)."""

@@ -10,8 +10,9 @@ import pytest
 from services.drift_monitor.loops import Deliverer
 from services.drift_monitor.settings import DriftMonitorSettings
 from winnow.contracts.events import Alert
+from winnow.contracts.signing import signature
 from winnow.contracts.vocabulary import AlertKind
-from winnow.messaging.webhook import Webhook, checked_url, pause_s, signature
+from winnow.messaging.webhook import Webhook, checked_url, pause_s
 from winnow.storage import alerts, webhooks
 from winnow.telemetry import Telemetry
 

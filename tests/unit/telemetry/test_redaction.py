@@ -16,6 +16,7 @@ from winnow.telemetry.redaction import (
     describe_without_content,
     format_exception,
     mask,
+    mask_headers,
     mask_text,
     printable,
 )
@@ -157,3 +158,18 @@ def test_a_traceback_shows_causes_but_no_secret():
     assert "caused by" in text
     assert "_fail" in text
     assert SECRET not in text
+
+
+@pytest.mark.parametrize(
+    "name", ["authorization", "Authorization", "Cookie", "x-api-key", "X-Auth-Token", "proxy-authorization", "password"]
+)
+def test_headers_that_hold_secrets_are_masked(name):
+    """What such a header says is not kept, whatever it is; other headers keep every byte but a secret inside."""
+    masked = mask_headers([(name, SECRET.encode()), ("ce_type", b"\xff\x00winnow"), ("note", f"key wnw_{SECRET}".encode())])
+    assert masked == ((name, MASK.encode()), ("ce_type", b"\xff\x00winnow"), ("note", b"key wnw_***"))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["ce_id", "traceparent", "x"]), st.binary(max_size=50))))
+def test_headers_without_secrets_stay_as_they_are(headers):
+    """Random bytes are no secret: they come through unchanged."""
+    assert mask_headers(headers) == tuple(headers)

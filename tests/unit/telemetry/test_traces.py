@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind
 
 from winnow.telemetry import TelemetrySettings, Traces
 from winnow.telemetry.traces import open_traces
@@ -80,4 +82,18 @@ def test_roots_are_sampled_and_a_parent_s_choice_is_kept(ratio, spans):
     traces.tracer.start_span("child", context=traces.extract([("traceparent", PARENT.encode())])).end()
     traces._provider.force_flush()
     assert exporter.get_finished_spans()[-1].name == "child"
+    traces.close()
+
+
+def test_a_span_tells_the_kind_of_an_error_alone():
+    """What an error says may quote content: no attribute, event or status of the span holds it."""
+    exporter = InMemorySpanExporter()
+    traces = open_traces(TelemetrySettings(), "judge", exporter)
+    with pytest.raises(ValueError, match="private"), traces.current("work", context=Context(), kind=SpanKind.SERVER):
+        raise ValueError("very private content")
+    traces._provider.force_flush()
+    [span] = exporter.get_finished_spans()
+    assert span.attributes["error.type"] == "ValueError"
+    assert not span.status.is_ok
+    assert "private" not in span.to_json()
     traces.close()
