@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from tests.benchmarks import assurance, core, figures, judging, messages, monitoring, pipeline, retrieval
+from tests.benchmarks import assurance, core, figures, judging, messages, monitoring, pipeline, retrieval, searching
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.progress import say
 from tests.benchmarks.stack import KAFKA, MESH
@@ -28,6 +28,7 @@ SUITES: dict[str, Measure] = {
     "core": lambda quick: core.measure(quick=quick),
     "judging": lambda quick: judging.measure(quick=quick),
     "retrieval": lambda quick: retrieval.measure(quick=quick),
+    "search": lambda quick: searching.measure(quick=quick),
     "assurance": lambda quick: assurance.measure(quick=quick),
     "monitor": lambda quick: monitoring.measure(quick=quick),
     "messaging": lambda quick: messages.measure(quick=quick),
