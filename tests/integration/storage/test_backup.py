@@ -268,3 +268,24 @@ async def test_a_plain_member_of_the_service_role_takes_a_whole_backup(database,
         (t.name, t.rows, t.sha256, t.last_number) for t in whole.tables
     ]
     assert any(table.last_number for table in made.tables)
+
+
+async def test_an_owner_that_is_no_superuser_restores_all_of_it(database, postgres, tmp_path):
+    """COPY does not fill tables with row-level security; the restore does, as the role that owns them."""
+    async with Database(database.dsn) as db:
+        await lived_in(db, "owned")
+        await taken(db, tmp_path / "b.zip")
+    name, admin = "winnow_restored_by_owner", postgres.dsn("postgres", driver="")
+    databases.sql(admin, "CREATE ROLE backup_owner LOGIN CREATEROLE PASSWORD 'backup-owner-1'")
+    try:
+        databases.sql(admin, "GRANT winnow_service, winnow_gateway, winnow_view_owner, winnow_reader TO backup_owner WITH ADMIN OPTION")
+        databases.sql(admin, f"CREATE DATABASE {name} OWNER backup_owner")
+        url = postgres.dsn(name, role="backup_owner", password="backup-owner-1")
+        databases.blocking(lambda: migrate.upgrade(url))
+        with Backup(tmp_path / "b.zip") as backup:
+            async with Database(url) as db:
+                await stored.put(db, backup)
+        assert content(OneDatabase(server=postgres, name=name)) == content(database)
+    finally:
+        databases.sql(admin, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        databases.sql(admin, "DROP ROLE backup_owner")
