@@ -116,7 +116,8 @@ class _Standing(NamedTuple):
 def misstated(lowered: Sequence[str], chosen: Sequence[bool], corpus: Corpus) -> Iterator[Misstated]:
     """Yield the properties that outputs give another value.
 
-    An entry is compared with the records that hold half of its subjects; one that names none, only where the key has one value everywhere.
+    An entry is compared with the records that hold half of its subjects, or all of them where an older record agrees with the entry; one
+    that names none, only where the key has one value everywhere.
     What the agent or a user says after the output is no mistake: they may have changed it.
 
     Args:
@@ -215,6 +216,9 @@ def _against(claim: _Claim, standings: Sequence[_Standing], texts: Sequence[str]
     values = {one.value for one in (last if subjects else own)}
     if len(values) != 1 or _same(claim.value, last[-1].value):
         return None
+    outdated = any(_same(claim.value, one.value) for one in own)
+    if outdated and not all(subject in _record(texts[last[-1].output], last[-1].at) for subject in subjects):
+        return None  # it may be the older record's answer to another question: the same flight on another day
     latest = corpus.outputs[last[-1].output]
     if _said_after(claim, latest.message, corpus):
         return None

@@ -68,6 +68,13 @@ def test_an_outdated_value_is_contradicted():
     assert wrong("Issue 812: status: open", ISSUE, CLOSED) == [("status", "open", "closed", 1)]
 
 
+def test_the_same_thing_on_another_day_outdates_nothing():
+    """Where an older record agrees, a later one that does not hold all that the entry names may answer another question."""
+    monday, tuesday = '{"flight": "HAT136", "status": "confirmed"}', '{"flight": "HAT136", "status": "cancelled"}'
+    assert wrong("HAT136 on 2024-05-24 has status: confirmed", monday, tuesday) == []
+    assert wrong("HAT136 on 2024-05-24 has status: confirmed", tuesday) != []
+
+
 def test_what_the_agent_changes_afterwards_is_left_alone():
     """A value that the agent or a user names with its key behind the last output may be true by now."""
     assert wrong("Issue 812: status: closed", ISSUE, after=(action(1, 'update(812, {"status": "closed"})'),)) == []
