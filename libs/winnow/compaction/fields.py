@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain
 from typing import Final
+
+import numpy as np
 
 from winnow.compaction import text as texts
 from winnow.compaction.postings import Queries
@@ -32,12 +35,13 @@ def agreeing(outputs: Sequence[str], queries: Queries) -> list[int]:
     keys = _keys(outputs, queries)
     if not keys:
         return counts
-    wanted = {token for value in keys for token in value}
+    wanted = np.zeros(len(queries.vocabulary) + 1, np.bool_)
+    wanted[list(chain.from_iterable(keys))] = True
+    (places,) = wanted[queries.ids].nonzero()
     holders: dict[int, dict[int, None]] = {}  # of each token of a value the entries that hold it
+    for token, entry in zip(queries.ids[places].tolist(), queries.query[places].tolist(), strict=True):
+        holders.setdefault(token, {})[entry] = None
     ids = queries.ids.tolist()
-    for token, entry in zip(ids, queries.query.tolist(), strict=True):
-        if token in wanted:
-            holders.setdefault(token, {})[entry] = None
     tokens = list(queries.vocabulary)  # by id, from 1
     starts = queries.query.searchsorted(range(queries.count + 1)).tolist()
     near: dict[int, set[str]] = {}  # the forms of an entry's tokens
@@ -61,6 +65,8 @@ def _keys(outputs: Sequence[str], queries: Queries) -> dict[tuple[int, ...], set
     keys: dict[str, set[str]] = {}  # by the word of a value that entries may hold
     strange: set[str] = set()
     for output in outputs:
+        if ":" not in output and "=" not in output:
+            continue
         # A line's end is a word of its own: a field does not reach beyond its line.
         words = output.translate(_BLANKS).replace("\n", " \0 ").replace(":", " : ").replace("=", " = ").split()
         words.append("\0")

@@ -21,6 +21,8 @@ _ATOM: Final = re.compile(
     r"|(?P<code>[a-z_][a-z_]{0,63}\d[a-z0-9_]*)"
     r"|(?P<number>\d+(?:\.\d+)?)(?P<tail>[a-z_][a-z0-9_]*)?"
 )
+#: Every atom holds one of them.
+VALUE: Final = re.compile("[0-9#]")
 _DIGITS: Final = re.compile(r"\d+")
 #: Endings that leave a number a number: "3x", "64-bit" is parted by its hyphen already.
 _TAILS: Final = word_set("x k m s ms h d min mins hr hrs sec b kb mb gb px th st nd rd am pm bit bits char chars")

@@ -5,7 +5,6 @@ words around the atom in the entry. If records with another value fit those word
 value belongs elsewhere. All entries at once, by numpy; every sum is over whole numbers, so that it is exact in any order.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -13,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from winnow.compaction.claims.atoms import Atom
+from winnow.compaction.claims.atoms import VALUE, Atom
 from winnow.compaction.claims.records import BREAK, Records, Words, form_of, stems_of
 from winnow.compaction.postings import Bools, Floats, Ints, expanded
 
@@ -32,8 +31,6 @@ _WEAK_NEIGHBOURS: Final = 0.3
 _SAME_PLACE: Final = 0.5
 #: Years between dates that are compared: a date of birth is no travel date.
 _YEARS_APART: Final = 1
-#: Every atom holds one of them.
-_VALUE: Final = re.compile("[0-9#]")
 #: Cells (atoms × records or occurrences) that are held at once: 16 MB an array.
 _BLOCK: Final = 2_000_000
 #: Cells of all blocks together, a quarter of a second; beyond it the rest is left unbound, and said so.
@@ -70,7 +67,7 @@ class Entries:
     @classmethod
     def of(cls, lowered: Sequence[str]) -> "Entries":
         """Read entries in lower case, normalised, without marker and without marks; of one that holds no value nothing is read."""
-        joined = " \x02 ".join((*(text if _VALUE.search(text) else "" for text in lowered), ""))
+        joined = " \x02 ".join((*(text if VALUE.search(text) else "" for text in lowered), ""))
         for sign in ",;()+|→":
             if sign in joined:
                 joined = joined.replace(sign, f" {BREAK} ")

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final, NamedTuple
 
+from winnow.compaction.claims.atoms import VALUE
 from winnow.compaction.claims.records import Words, marked
 from winnow.compaction.text import normalise, tokens, word_set
 
@@ -105,11 +106,12 @@ def _change(own: _Condition, other: _Condition) -> str | None:
     """What one condition says otherwise than another that is about the same; None where nothing of weight differs."""
     if bool(_NEGATION.search(own.text)) != bool(_NEGATION.search(other.text)):
         return "negation"
-    amounts, given = ({atom.canon: atom.kind for _, atom in Words(marked(one.text)).atoms} for one in (own, other))
-    new = [kind for canon, kind in amounts.items() if canon not in given]
-    gone = [kind for canon, kind in given.items() if canon not in amounts]
-    if any(_comparable(kind, gone) for kind in new):
-        return "amount"
+    if VALUE.search(own.text) and VALUE.search(other.text):
+        amounts, given = ({atom.canon: atom.kind for _, atom in Words(marked(one.text)).atoms} for one in (own, other))
+        new = [kind for canon, kind in amounts.items() if canon not in given]
+        gone = [kind for canon, kind in given.items() if canon not in amounts]
+        if any(_comparable(kind, gone) for kind in new):
+            return "amount"
     mails, named = set(_MAIL.findall(own.text)), set(_MAIL.findall(other.text))
     if mails - named and named - mails:
         return "recipient"

@@ -50,7 +50,7 @@ def marked(text: str) -> str:
 class Words:
     """Words of many texts, marks among them. Most come again, so that what is asked of a word is asked of each distinct one once."""
 
-    __slots__ = ("_read", "atoms", "distinct", "number", "words")
+    __slots__ = ("_numbers", "_read", "atoms", "distinct", "number", "words")
 
     def __init__(self, text: str) -> None:
         """Cut a text with marks and find its atoms: word number and atom, in order."""
@@ -59,6 +59,7 @@ class Words:
         numbers.default_factory = numbers.__len__
         #: Of each word its number among the distinct ones.
         self.number: Ints = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
+        self._numbers = numbers
         self.distinct = list(numbers)
         self._read = read = list(map(_reads().__getitem__, self.distinct))
         signs = np.fromiter(map(_SIGNS, read), np.int64, len(read))[self.number]
@@ -73,9 +74,8 @@ class Words:
 
     def standing(self, marks: str) -> Ints:
         """Where the words stand that are one of some marks."""
-        wanted = [number for number, word in enumerate(self.distinct) if word in marks]
         table = np.zeros(len(self.distinct), np.bool_)
-        table[wanted] = True
+        table[[self._numbers[mark] for mark in marks if mark in self._numbers]] = True
         (places,) = table[self.number].nonzero()
         return places
 
@@ -216,7 +216,7 @@ class Records:
         groups: list[int] = []
         parents: list[int] = []
         leads: list[int] = []
-        if OPEN not in self.words.distinct:
+        if not len(self.words.standing(OPEN)):
             return np.full(len(self.starts), -1), parents, leads
         group = -1
         words = self.words.words

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
-from winnow.compaction.claims.atoms import Atom, bare, is_number
+from winnow.compaction.claims.atoms import VALUE, Atom, bare, is_number
 from winnow.compaction.claims.derived import number_word
 from winnow.compaction.claims.records import Records, Words, source_texts, stems_of
 from winnow.compaction.corpus import Corpus
@@ -53,7 +53,7 @@ class Canons:
 
 def canons(lowered: str) -> Canons:
     """The atoms of a text without marks."""
-    return Canons.of(Words(lowered.replace("\n", " \x01 ")).atoms)
+    return Canons.of(Words(lowered.replace("\n", " \x01 ")).atoms if VALUE.search(lowered) else ())
 
 
 @lru_cache(maxsize=32)
