@@ -64,18 +64,3 @@ def _observation(row: raw.Record) -> StoredObservation:
     """The observation of a row."""
     values = {name: row[name] for name in StoredObservation.__dataclass_fields__}
     return StoredObservation(**{**values, "fate": None if row["fate"] is None else Fate(row["fate"])})
-
-
-async def decide(tx: AsyncConnection, fates: Sequence[tuple[StoredObservation, Fate]], *, now: datetime) -> int:
-    """Write the fate of units that have none yet, in the transaction that writes the stream's state. Return how many were written."""
-    if not fates:
-        return 0
-    rows = [(o.fleet, o.stream, o.seq, o.observed_at, fate) for o, fate in fates]
-    return await raw.execute(
-        tx,
-        "UPDATE observations o SET fate = f.fate, decided_at = $6"
-        " FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::text[]) AS f(fleet, stream, seq, observed_at, fate)"
-        " WHERE o.fleet = f.fleet AND o.stream = f.stream AND o.seq = f.seq AND o.observed_at = f.observed_at AND o.fate IS NULL",
-        *raw.columns(rows, 5),
-        now,
-    )

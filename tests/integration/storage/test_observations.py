@@ -6,9 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from winnow.assurance.ledger import Fate
 from winnow.contracts.events import Graded, Observation, Sampled
-from winnow.storage import observations, streams
-from winnow.storage.observations import Fate
+from winnow.storage import ledger, observations, streams
+from winnow.storage.keys import StreamKey
+from winnow.storage.ledger import Decided
 
 
 def _event(fleet, now, unit, *, sampled=True, loss=None, stream="harm", **more) -> Observation:
@@ -93,6 +95,10 @@ async def test_a_sample_in_another_month(db, fleet, now):
     assert (found.loss, found.observed_at, found.grade_stored_at) == (1.0, now - timedelta(days=70), now)
 
 
+def _decided(o, fate) -> Decided:
+    return Decided(StreamKey(o.fleet, o.stream), o.seq, o.seq, o.observed_at, o.observed_at, fate, 1)
+
+
 async def test_fates(db, fleet, now):
     """A unit's fate is written once, with the state of its stream, in one transaction."""
     await _store(db, [_event(fleet, now, u, loss=0.0) for u in "ab"], now)
@@ -102,9 +108,9 @@ async def test_fates(db, fleet, now):
     )
     async with db.transaction() as tx:
         assert await streams.lock_state(tx, fleet, "harm") is None
-        assert await observations.decide(tx, [(first, Fate.FOLDED)], now=now) == 1
+        assert await ledger.decide(tx, [_decided(first, Fate.FOLDED)], now=now) == 1
         await streams.save_state(tx, state)
-        assert await observations.decide(tx, [(first, Fate.LATE), (second, Fate.MISSING)], now=now) == 1
+        assert await ledger.decide(tx, [_decided(first, Fate.LATE), _decided(second, Fate.MISSING)], now=now) == 1
         assert await streams.lock_state(tx, fleet, "harm") == state
     assert [o.fate for o in await _ledger(db, fleet)] == [Fate.FOLDED, Fate.MISSING]
     async with db.transaction() as tx:
