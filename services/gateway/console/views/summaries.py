@@ -14,6 +14,8 @@ from winnow.storage.entries import EntryHistory
 
 #: Characters of one boundary's texts that a page shows: more is no page that anybody reads, and the originals have all of it.
 PAGE_CHARS = 300_000
+#: Entries of one boundary that a page shows, with all that is known of each.
+MOST_ENTRIES = 400
 #: Characters of a passage that a page shows.
 PASSAGE_CHARS = 2_500
 
@@ -92,11 +94,11 @@ class Stretch:
 
 
 def stretches(candidate: bytes, history: Sequence[EntryHistory], boundary: Boundary) -> list[Stretch]:
-    """The candidate, cut at its entries, as far as a page goes."""
+    """The candidate, cut at its entries, as far as a page goes: the text behind its last entry stands in one piece."""
     applied = boundary.effective_mode is Mode.ENFORCE and not boundary.late
     found: list[Stretch] = []
     room = PAGE_CHARS
-    for start, end, entry in _cuts(len(candidate), history):
+    for start, end, entry in _cuts(len(candidate), sorted(history, key=lambda h: (h.entry.span, h.entry.n))[:MOST_ENTRIES]):
         text = candidate[start:end].decode("utf-8", "replace")
         if entry is None and not text.strip():
             continue
@@ -109,9 +111,9 @@ def stretches(candidate: bytes, history: Sequence[EntryHistory], boundary: Bound
 
 
 def _cuts(size: int, history: Sequence[EntryHistory]) -> Iterator[tuple[int, int, EntryHistory | None]]:
-    """Byte offsets that cover the candidate once, in order; no text stands twice where spans overlap."""
+    """Byte offsets that cover the candidate once; `history` is in order of spans. No text stands twice where spans overlap."""
     at = 0
-    for entry in sorted(history, key=lambda h: (h.entry.span, h.entry.n)):
+    for entry in history:
         start = min(max(at, entry.entry.span[0]), size)
         end = min(max(start, entry.entry.span[1]), size)
         if start > at:
