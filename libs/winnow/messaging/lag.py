@@ -69,7 +69,8 @@ class LagReader:
         try:
             self._admin = AIOKafkaAdminClient(**options, client_id="winnow-lag")
             await self._admin.start()
-            self._consumer = AIOKafkaConsumer(**options, client_id="winnow-lag")
+            # Ends as our consumers see them: what stands behind an open transaction cannot be read yet, so nobody is behind with it.
+            self._consumer = AIOKafkaConsumer(**options, client_id="winnow-lag", isolation_level="read_committed")
             await self._consumer.start()
         except BaseException:
             await self.close()

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
@@ -14,6 +14,7 @@ from winnow.contracts.topics import CANDIDATE
 from winnow.embedded import Capability
 from winnow.messaging.broker import consumer_of
 from winnow.messaging.health import examine, vital
+from winnow.messaging.watchdog import LOOKS
 
 pytestmark = pytest.mark.needs(Capability.IDEMPOTENCE)  # groups as Apache Kafka has them
 
@@ -103,3 +104,32 @@ async def test_what_joining_again_does_not_heal(kafka):
         problems = (await examine(vital(world.bus.checks()))).problems
         assert "partitions 0" in problems[f"progress {CANDIDATE.name}"]
         assert not world.stage.seen
+
+
+@pytest.mark.needs(Capability.TRANSACTIONS)
+async def test_an_open_transaction_is_no_stand_still(kafka):
+    """Records behind a transaction that somebody leaves open cannot be read by anyone; nothing is done about it, and then they are read."""
+    async with running(kafka) as world:
+        await _settled(world, kafka.partitions)
+        looks = []
+        step = world.bus._watchdog._look
+
+        async def look(*args):
+            looks.append(await step(*args))
+            return looks[-1]
+
+        world.bus._watchdog._look = look
+        other = AIOKafkaProducer(**kafka.client_options(), transactional_id=f"{kafka.topic_prefix}t")
+        await other.start()
+        try:
+            await other.begin_transaction()
+            await other.send_and_wait(kafka.topic_name(CANDIDATE.name), b"never", partition=0)
+            await world.send(candidate(1), partition=0)
+            await eventually(lambda: len(looks) > 2 * LOOKS, 30, what="looks for longer than a stand-still")
+            assert not any(looks)
+            assert not world.stage.seen
+            await other.abort_transaction()
+        finally:
+            await other.stop()
+        await eventually(lambda: world.stage.seen, 20, what="the event behind the transaction")
+        assert world.metric("winnow_stalls_total", cure="rejoin") == 0
