@@ -129,11 +129,11 @@ class Binding:
         agent_at, words = self._records.agent_at, self._records.words.words
         canons: dict[str, set[str]] = {kind: set() for kind in kinds}
         beside: dict[str, set[tuple[int, str]]] = {kind: set() for kind in kinds if _is_weak(kind)}
-        for at, atom in self._records.words.atoms:
-            if atom.kind in kinds and at < agent_at:
-                canons[atom.kind].add(atom.canon)
-                if atom.kind in beside:
-                    beside[atom.kind] |= {(-1, form_of(words[at - 1]) if at else ""), (1, form_of(words[at + 1]))}
+        for at, (canon, kind, _, _) in self._records.words.atoms:  # thousands in a long span: unpacked, not asked by name
+            if kind in kinds and at < agent_at:
+                canons[kind].add(canon)
+                if kind in beside:
+                    beside[kind] |= {(-1, form_of(words[at - 1]) if at else ""), (1, form_of(words[at + 1]))}
         found: list[int] = []
         for number, one in enumerate(asked):
             kind = one.atom.kind
@@ -176,11 +176,12 @@ class Binding:
         records, kinds, canons, agent_at = self._records, self._kinds, self._canons, self._records.agent_at
         rows: list[tuple[int, int, int, int]] = []
         for at, atom in records.words.atoms:
-            canon, kind = canons.get(atom.canon, 0), kinds.get(atom.kind, 0) if at < agent_at else 0
+            said, what, _, _ = atom
+            canon, kind = canons.get(said, 0), kinds.get(what, 0) if at < agent_at else 0
             if canon or kind:
                 rows.append((at, canon, kind, _year(atom)))
                 self.occurrences.append((at, atom))
-            if atom.kind == "date" and (day := canons.get(atom.canon[5:], 0)):
+            if what == "date" and (day := canons.get(said[5:], 0)):
                 rows.append((at, day, 0, 0))
                 self.occurrences.append((at, atom))
         self._o_word, self._o_canon, self._o_kind, self._o_year = np.array(rows, np.int64).T

@@ -42,8 +42,8 @@ class Canons:
     @classmethod
     def of(cls, atoms: Sequence[tuple[int, Atom]]) -> "Canons":
         """The values of atoms."""
-        codes = [atom.canon for _, atom in atoms if atom.digits >= _RUN_DIGITS and atom.kind.startswith("code")]
-        return cls(frozenset([atom.canon for _, atom in atoms]), frozenset(codes))
+        codes = [canon for _, (canon, kind, _, digits) in atoms if digits >= _RUN_DIGITS and kind.startswith("code")]
+        return cls(frozenset([canon for _, (canon, _, _, _) in atoms]), frozenset(codes))
 
     @cached_property
     def runs(self) -> frozenset[str]:

@@ -32,8 +32,8 @@ _OUTCOME: Final = re.compile(
     r"|\b(?:tests?|build) (?:failed|succeeded|passed)\b|^(?:ok|failed)\b",
     re.MULTILINE,
 )
-#: What an outcome holds, whatever it is: looked for first, because most outputs state none.
-_OUTCOMES: Final = ("fail", "error", "pass", "succe", "\nok")
+#: Beginnings one of which every outcome holds, unless the text begins with one: looked for first, because most outputs state none.
+_OUTCOMES: Final = (" fail", " error", " pass", " succe", "\nok", "\nfailed")
 _FAILURE: Final = re.compile(
     r"\b[1-9]\d{0,5} (?:tests? )?(?:failed|failures?|errors?)\b|\b(?:tests?|build) failed\b|^failed\b[^\n]{0,60}", re.MULTILINE
 )
@@ -83,7 +83,7 @@ def _claim(entry: Entry) -> str | None:
 
 def _states_outcome(tail: str) -> bool:
     """Whether the end of an output, in lower case, says what came of a run."""
-    return (tail.startswith("ok") or any(sign in tail for sign in _OUTCOMES)) and _OUTCOME.search(tail) is not None
+    return (tail.startswith(("ok", "failed")) or any(sign in tail for sign in _OUTCOMES)) and _OUTCOME.search(tail) is not None
 
 
 def _checked(entry: Entry) -> bool:
