@@ -12,6 +12,9 @@ from typing import Any
 import httpx
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import TopicAuthorizationFailedError
+from aiokafka.protocol.admin import CreateAclsRequest
 from sqlalchemy.exc import DBAPIError
 
 from services.gateway.server import TlsFiles as GatewayTlsFiles
@@ -34,6 +37,8 @@ from winnow.storage.faults import Untrusted, untrusted
 
 #: A secret in summaries, headers and bodies.
 PLANTED = f"planted-{secrets.token_hex(12)}"
+#: Kafka's numbers: a topic, names that begin so, every operation, allowed.
+TOPIC, PREFIXED, ALL, ALLOW = 2, 4, 2, 3
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -93,6 +98,23 @@ async def test_the_wrong_protocol_is_told_from_a_wrong_password(secured_kafka):
     assert "does not speak SASL_PLAINTEXT" in str(found)
 
 
+async def test_the_broker_keeps_tenants_apart_by_prefix(secured_kafka):
+    """With a prefix and a rule for each tenant, another's principal does not write there: the line that Winnow itself does not draw."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=secured_kafka.broker.bootstrap)
+    await admin.start()
+    name = "rival." + CANDIDATE.name
+    try:
+        await admin.create_topics([NewTopic(name, 1, 1)])
+        answer = await admin._send_request(CreateAclsRequest(TOPIC, "rival.", PREFIXED, "User:bob", "*", ALL, ALLOW))
+        assert [code for code, *_ in answer.creation_responses] == [0]
+    finally:
+        await admin.close()
+    options = secured_kafka.settings("SASL_SSL").client_options()
+    async with AIOKafkaProducer(**options) as producer:
+        with pytest.raises(TopicAuthorizationFailedError):
+            await producer.send_and_wait(name, b"forged", key=b"rival/r")
+
+
 async def test_nobody_there_is_not_a_refusal():
     """Where nothing listens there is nothing to mend but to wait: the client's own error stays."""
     nobody = KafkaSettings(kafka_bootstrap_servers="127.0.0.1:1,127.0.0.1:2")
@@ -101,6 +123,7 @@ async def test_nobody_there_is_not_a_refusal():
     assert await told(nobody, error) is error
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 async def test_all_of_winnow_over_tls(secured_kafka, secured_postgres, authority, tmp_path, winnow):
     """Services, SDK over Kafka and over HTTPS, and commands: a boundary goes through servers that take nothing but TLS with a sign-in."""
@@ -191,6 +214,7 @@ def winnow(monkeypatch, capfd) -> Callable[..., Said]:
     return run
 
 
+@pytest.mark.long
 def test_services_and_commands_say_why_they_are_not_let_in(secured_kafka, tmp_path, winnow):
     """A wrong password ends the start at once, and a command too, with a text that says what to mend and does not hold it."""
     wrong = secured_kafka.environment("SASL_SSL", password=f"{PASSWORD}-wrong")
