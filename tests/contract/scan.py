@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +37,6 @@ WHOLE_KEY = 47
 PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----\s*[A-Za-z0-9+/=\s]{60,}")
 #: The lock file's own look checks it; its hashes are no secrets.
 NOT_READ = frozenset({"uv.lock"})
-#: Where all locked packages come from.
-INDEX = "https://pypi.org/simple"
 #: Extras that are shipped to users.
 EXTRAS = ("services", "mcp", "plots", "anthropic", "embedded")
 #: Licences that bind whoever passes the product on, or that are none. LGPL and MPL bind those files alone.
@@ -89,14 +88,16 @@ def _known() -> dict[str, list[str]]:
 
 
 def lock(text: str) -> list[Finding]:
-    """What is wrong in a lock file."""
+    """What is wrong in a lock file: all packages come from one index, the one that most of them name."""
     findings: list[Finding] = []
-    for package in tomllib.loads(text)["package"]:
+    packages = tomllib.loads(text)["package"]
+    ((index, _),) = Counter(p["source"].get("registry", "") for p in packages if "registry" in p["source"]).most_common(1) or [("", 0)]
+    for package in packages:
         name, source = f"{package['name']} {package.get('version', '')}".strip(), package["source"]
         if source in ({"editable": "."}, {"virtual": "."}):
             continue
-        if source != {"registry": INDEX}:
-            findings.append(Finding(name, f"comes from {source}, not from {INDEX}"))
+        if source != {"registry": index}:
+            findings.append(Finding(name, f"comes from {source}, not from {index}"))
         files: list[dict[str, Any]] = [*package.get("wheels", ()), *([package["sdist"]] if "sdist" in package else ())]
         if not files:
             findings.append(Finding(name, "has no file"))

@@ -17,12 +17,24 @@ name = "winnow-compaction"
 source = {{ editable = "." }}
 
 [[package]]
+name = "two"
+version = "2.0"
+source = {{ registry = "https://index.example/simple" }}
+wheels = [{{ url = "https://files.example/two-2.0.whl", hash = "sha256:0000000000000000000000000000000000000000000000000000000000000000" }}]
+
+[[package]]
+name = "three"
+version = "3.0"
+source = {{ registry = "https://index.example/simple" }}
+wheels = [{{ url = "https://files.example/three-3.0.whl", hash = "sha256:0000000000000000000000000000000000000000000000000000000000000000" }}]
+
+[[package]]
 name = "one"
 version = "1.0"
 source = {{ registry = "{index}" }}
 wheels = [{{ url = "https://files.example/one-1.0.whl", hash = "{hash}" }}]
 """
-GOOD = {"index": scan.INDEX, "hash": "sha256:" + "0" * 64}
+GOOD = {"index": "https://index.example/simple", "hash": "sha256:" + "0" * 64}
 
 
 def planted() -> dict[str, str]:
