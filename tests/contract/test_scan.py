@@ -20,13 +20,13 @@ source = {{ editable = "." }}
 name = "two"
 version = "2.0"
 source = {{ registry = "https://index.example/simple" }}
-wheels = [{{ url = "https://files.example/two-2.0.whl", hash = "sha256:0000000000000000000000000000000000000000000000000000000000000000" }}]
+wheels = [{{ url = "https://files.example/two-2.0.whl", hash = "{hash_of_others}" }}]
 
 [[package]]
 name = "three"
 version = "3.0"
 source = {{ registry = "https://index.example/simple" }}
-wheels = [{{ url = "https://files.example/three-3.0.whl", hash = "sha256:0000000000000000000000000000000000000000000000000000000000000000" }}]
+wheels = [{{ url = "https://files.example/three-3.0.whl", hash = "{hash_of_others}" }}]
 
 [[package]]
 name = "one"
@@ -34,7 +34,7 @@ version = "1.0"
 source = {{ registry = "{index}" }}
 wheels = [{{ url = "https://files.example/one-1.0.whl", hash = "{hash}" }}]
 """
-GOOD = {"index": "https://index.example/simple", "hash": "sha256:" + "0" * 64}
+GOOD = {"hash_of_others": "sha256:" + "1" * 64, "index": "https://index.example/simple", "hash": "sha256:" + "0" * 64}
 
 
 def planted() -> dict[str, str]:
