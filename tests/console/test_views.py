@@ -270,6 +270,12 @@ def test_whatever_a_browser_sends_is_no_session(cookie):
     assert sessions().read(cookie) is None
 
 
+def test_an_end_beyond_the_calendar_is_no_session():
+    """A made-up end that no date can have is refused before it is read."""
+    for ends in ("9" * 11, "9" * 12):
+        assert sessions().read(f"v1.{'0' * 64}.{ends}.{'0' * 32}.{'0' * 64}") is None
+
+
 @given(st.integers(0, 270), st.integers(0, 15))
 def test_one_altered_character_is_no_session(at, change):
     """No part of a cookie can be changed."""

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 
 #: Bytes of randomness in a session, which keep the tokens of two sessions of one key apart.
 NONCE_BYTES = 16
-#: The hash of the key's secret, seconds since 1970 when it ends, the nonce; then the signature.
-_COOKIE = re.compile(r"v1\.([0-9a-f]{64})\.([0-9]{1,12})\.([0-9a-f]{32})\.([0-9a-f]{64})")
+#: The hash of the key's secret, seconds since 1970 when it ends (11 digits end with the year 5138), the nonce; then the signature.
+_COOKIE = re.compile(r"v1\.([0-9a-f]{64})\.([0-9]{1,11})\.([0-9a-f]{32})\.([0-9a-f]{64})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
