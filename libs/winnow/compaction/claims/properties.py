@@ -5,12 +5,14 @@ alike. Of a key that had several values over time the latest one counts.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
 from winnow.compaction.claims.records import stems_of
 from winnow.compaction.corpus import Corpus
+from winnow.compaction.roles import Role
 from winnow.compaction.text import word_set
 
 #: Characters of an entry in which a property is claimed, claims of one boundary that are looked at, and subjects of an entry.
@@ -219,8 +221,10 @@ def _against(claim: _Claim, standings: Sequence[_Standing], texts: Sequence[str]
     outdated = any(_same(claim.value, one.value) for one in own)
     if outdated and not all(subject in _record(texts[last[-1].output], last[-1].at) for subject in subjects):
         return None  # it may be the older record's answer to another question: the same flight on another day
+    # "On branch feature/login" names it too, and a `branch: main` of a configuration is another branch's.
+    elsewhere = claim.key in _NAMED and claim.value not in {one.value for one in named} and _is_said(claim.value, corpus)
     latest = corpus.outputs[last[-1].output]
-    if _said_after(claim, latest.message, corpus):
+    if elsewhere or _said_after(claim, latest.message, corpus):
         return None
     return Misstated(claim.entry, claim.key + last[-1].rest, claim.value, last[-1].value, latest.message, last[-1].at)
 
@@ -241,6 +245,13 @@ def _may_be(claim: _Claim, known: set[str]) -> bool:
     if claim.stated and (claim.value in known or (claim.key in _NAMED and known)):
         return True
     return any(claim.value in group and not group.isdisjoint(known) for group in _OPPOSITES)
+
+
+def _is_said(name: str, corpus: Corpus) -> bool:
+    """Whether anybody but the agent says a name, as a word of its own."""
+    pieces = corpus.pieces
+    found = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", pieces.joined)
+    return any(pieces.role[bisect_right(pieces.begin, match.start()) - 1] is not Role.AGENT for match in found)
 
 
 def _said_after(claim: _Claim, message: int, corpus: Corpus) -> bool:

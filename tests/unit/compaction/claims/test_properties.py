@@ -63,6 +63,20 @@ def test_what_is_right_wished_for_or_uncertain_is_left_alone(entry, said):
     assert wrong(entry, *said) == []
 
 
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("Branch: feature/login", ("On branch feature/login\nnothing to commit", "on:\n  push:\n    branch: main\n")),
+        ("Host: db-2.internal", ("connected to db-2.internal, port 5432", "host: localhost\nport: 5432")),
+        ("Repo: acme/widgets", ("origin https://github.com/acme/widgets.git (fetch)", "repo: local\n")),
+    ],
+)
+def test_a_name_that_an_output_says_in_other_words_is_left_alone(entry, said):
+    """A field of another thing does not refute a name that the environment gave without a key; one that nobody says it does."""
+    assert wrong(entry, *said) == []
+    assert wrong(entry, said[1]) != []
+
+
 def test_an_outdated_value_is_contradicted():
     """Of a key with several values over time the latest counts."""
     assert wrong("Issue 812: status: open", ISSUE, CLOSED) == [("status", "open", "closed", 1)]
