@@ -28,6 +28,9 @@ from winnow.storage.values import storable
 MOST_BOUNDARIES: Final = 200
 #: Bytes of histories that are searched at most: a quarter of a second of work, and about four times as much memory.
 MOST_BYTES: Final = 8 * limits.MIB
+#: Entries that are searched at most, and bytes of the summaries that they stand in: two hundred summaries may have four million of them.
+MOST_ENTRIES: Final = 2 * limits.MAX_ENTRIES
+MOST_ENTRY_BYTES: Final = 8 * limits.MIB
 #: Places that a search finds at most, over all pages.
 MOST_HITS: Final = 100
 #: Rows of a page at most: what an agent reads costs its context.
@@ -105,11 +108,13 @@ class _Stretch:
 
 _BOUNDARIES = """
 SELECT b.boundary_id, b.run, b.boundary_index, b.boundary_at, b.effective_mode, b.history_sha256, o.size,
+    b.entries, c.size AS candidate_size,
     (SELECT h.handle FROM handles h WHERE h.fleet = b.fleet AND h.boundary_id = b.boundary_id AND h.kind = 'history'
         AND h.erased_at IS NULL AND (h.expires_at IS NULL OR h.expires_at > $5) ORDER BY h.created_at, h.handle LIMIT 1) AS history,
     (SELECT h.handle FROM handles h WHERE h.fleet = b.fleet AND h.boundary_id = b.boundary_id AND h.kind = 'candidate'
         AND h.erased_at IS NULL AND (h.expires_at IS NULL OR h.expires_at > $5) ORDER BY h.created_at, h.handle LIMIT 1) AS candidate
 FROM boundaries b LEFT JOIN originals o ON o.fleet = b.fleet AND o.sha256 = b.history_sha256
+LEFT JOIN originals c ON c.fleet = b.fleet AND c.sha256 = b.candidate_sha256
 WHERE b.fleet = $1 AND ($2::text IS NULL OR b.run = $2) AND ($3::timestamptz IS NULL OR b.boundary_at <= $3) AND b.evidence_at IS NOT NULL
 ORDER BY b.boundary_at DESC, b.boundary_id DESC LIMIT $4
 """
@@ -165,12 +170,13 @@ async def gather(tx: AsyncConnection, fleet: str, *, run: str | None, cursor: st
     searched = rows[:MOST_BOUNDARIES]
     hashes, fit = _fitting(searched)
     histories = await originals.get(tx, {ContentKey(fleet, sha256) for sha256 in hashes})
-    entries = await raw.fetch(tx, _ENTRIES, *raw.columns(sorted(Key(fleet, row["boundary_id"]) for row in searched), 2))
+    listed, all_listed = _listed(searched)
+    entries = await raw.fetch(tx, _ENTRIES, *raw.columns(sorted(Key(fleet, row["boundary_id"]) for row in listed), 2))
     return Gathered(
         boundaries=searched,
         entries=entries,
         histories={key.sha256: data for key, data in histories.items()},
-        complete=fit and len(rows) <= MOST_BOUNDARIES,
+        complete=fit and all_listed and len(rows) <= MOST_BOUNDARIES,
         anchor=before or (searched[0]["boundary_at"] if searched else now),
         shown=shown,
     )
@@ -199,7 +205,7 @@ def _after(cursor: str) -> tuple[datetime, int]:
 
 
 def _fitting(rows: Sequence[raw.Record]) -> tuple[set[str], bool]:
-    """Hashes of the histories that fit the budget together, the newest first, and whether all do. Entries are read of all boundaries."""
+    """Hashes of the histories that fit the budget together, the newest first, and whether all do."""
     left = MOST_BYTES
     fitting: set[str] = set()
     fit = True
@@ -212,6 +218,18 @@ def _fitting(rows: Sequence[raw.Record]) -> tuple[set[str], bool]:
         left -= row["size"]
         fitting.add(row["history_sha256"])
     return fitting, fit
+
+
+def _listed(rows: Sequence[raw.Record]) -> tuple[list[raw.Record], bool]:
+    """Boundaries whose entries fit the budget together, the newest first, and whether all do."""
+    entries, size = MOST_ENTRIES, MOST_ENTRY_BYTES
+    fitting: list[raw.Record] = []
+    for row in rows:
+        count, of_candidate = row["entries"] or 0, row["candidate_size"] or 0
+        if count <= entries and of_candidate <= size:
+            entries, size = entries - count, size - of_candidate
+            fitting.append(row)
+    return fitting, len(fitting) == len(rows)
 
 
 def _stretches(gathered: Gathered) -> list[_Stretch]:

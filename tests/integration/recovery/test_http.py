@@ -243,3 +243,15 @@ async def test_what_was_not_searched_is_said(house, monkeypatch):
     monkeypatch.setattr("winnow.storage.search.MOST_BYTES", 10)
     page = (await house.stage.http.get("/v1/search", params={"q": "HAT136 seat"})).json()
     assert ([hit["what"] for hit in page["items"]], page["complete"], page["boundaries"]) == (["entry"], False, 1)
+
+
+async def test_entries_are_read_as_far_as_there_is_room(house, monkeypatch):
+    """Where summaries hold more entries than one search reads, the newest are searched, and the answer says that it is not complete."""
+    await house.compact()
+    await house.compact(SUMMARY.replace("Lisbon", "Porto"), index=2)
+    for name, most in (("MOST_ENTRIES", 3), ("MOST_ENTRY_BYTES", len(SUMMARY.encode()))):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"winnow.storage.search.{name}", most)
+            page = (await house.stage.http.get("/v1/search", params={"q": "Lisbon Porto"})).json()
+        (entry,) = [hit for hit in page["items"] if hit["what"] == "entry"]
+        assert ("Porto" in entry["excerpt"], page["complete"], page["boundaries"]) == (True, False, 2), name
