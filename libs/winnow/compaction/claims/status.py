@@ -37,6 +37,9 @@ _OUTCOMES: Final = (" fail", " error", " pass", " succe", "\nok", "\nfailed")
 _FAILURE: Final = re.compile(
     r"\b[1-9]\d{0,5} (?:tests? )?(?:failed|failures?|errors?)\b|\b(?:tests?|build) failed\b|^failed\b[^\n]{0,60}", re.MULTILINE
 )
+#: What tells a run of tests from one of a compiler or a linter, whose "3 errors" say nothing of tests, and the other way round.
+_TESTED: Final = re.compile(r"\b(?:tests?|suites?|specs?|passed|passing|failed|failures?)\b")
+_BUILT: Final = re.compile(r"\b(?:build|compil\w{1,8})\b")
 _SAME: Final = {"failures": "failed", "failure": "failed", "errors": "error", "passing": "passed"}
 
 
@@ -54,23 +57,34 @@ def disproved(entries: Sequence[Entry], outputs: Sequence[tuple[int, str]]) -> I
     claims = [(number, text) for number, entry in enumerate(entries) if (text := _claim(entry)) is not None]
     if not claims:
         return
-    last = next(((at, tail) for at, text in reversed(outputs) if _states_outcome(tail := text[-_TAIL_CHARS:].lower())), None)
-    if last is None:
+    ran = [(at, tail) for at, text in reversed(outputs) if _states_outcome(tail := text[-_TAIL_CHARS:].lower())]
+    if not ran:
         return
-    at, tail = last
-    failure = _FAILURE.search(tail)
+    at, tail = ran[0]
     stated = _counts(tail)
     everything = [_counts(text[-_TAIL_CHARS:].lower()) for _, text in outputs] if any(_COUNTED.search(text) for _, text in claims) else []
     for number, text in claims:
         success = _SUCCESS.search(text) or (_FIXED.search(text) if _checked(entries[number]) else None)
-        if success is not None and failure is not None:
-            yield Disproved(number, success.group(), failure.group(), at)
+        failed = None if success is None else _failed(success.group(), text, ran)
+        if success is not None and failed is not None:
+            yield Disproved(number, success.group(), *failed)
             continue
         for outcome, count in _counts(text).items():
             other = stated.get(outcome)
             if other is not None and other != count and all(counts.get(outcome) != count for counts in everything):
                 yield Disproved(number, f"{count} {outcome}", f"{other} {outcome}", at)
                 break
+
+
+def _failed(success: str, text: str, ran: Sequence[tuple[int, str]]) -> tuple[str, int] | None:
+    """The failure that the last run of what is said to succeed shows, and its output; None where it shows none, or the entry says it."""
+    built = _BUILT.search(success) is not None and "test" not in success
+    for at, tail in ran:
+        if (_BUILT.search(tail) or not _TESTED.search(tail)) if built else ("check" in success or _TESTED.search(tail)):
+            failures = (match.group() for match in _FAILURE.finditer(tail))
+            failure = next((one for one in failures if not built or "error" in one or "build" in one), None)
+            return None if failure is None or failure in text else (failure, at)
+    return None
 
 
 def _claim(entry: Entry) -> str | None:

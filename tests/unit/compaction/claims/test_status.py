@@ -56,3 +56,29 @@ def test_what_is_no_claim_of_success_is_left_alone(entry):
 def test_without_a_run_nothing_is_refuted():
     """An output without an outcome disproves nothing."""
     assert false("All tests pass", "a listing with the word error in it") == []
+
+
+LINTED = "src/a.py:3: F401\nFound 3 errors in 1 file"
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("All tests pass", (PASSED, LINTED)),
+        ("[x] fix the failing tests", (PASSED, LINTED)),
+        ("The build passes", ("build succeeded", FAILED)),
+        ("Unit tests pass, of the integration tests 3 failed", (PASSED, FAILED)),
+    ],
+)
+def test_a_run_of_something_else_refutes_nothing(entry, said):
+    """A linter says nothing of tests and tests nothing of the build; a failure that the entry itself tells is no contradiction."""
+    assert false(entry, *said) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "said", "failure"),
+    [("All tests pass", (FAILED, LINTED), "3 failed"), ("The build passes", (LINTED, PASSED), "3 errors")],
+)
+def test_the_last_run_of_the_same_thing_refutes(entry, said, failure):
+    """What ran after it does not hide it."""
+    assert [(told, message) for _, told, message in false(entry, *said)] == [(failure, 0)]
