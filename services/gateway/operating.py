@@ -63,9 +63,9 @@ class Operating:
         await self._act(key, "dead_letter.replay", because, work)
 
     async def letters(self, fleet: str, before_id: int | None, limit: int) -> list[DeadLetter]:
-        """Dead letters of the fleet, newest first."""
+        """Dead letters of the fleet, newest first, without their bodies."""
         async with self._database.fleet_transaction(fleet) as tx:
-            return await dead_letters.page(tx, fleet=fleet, before_id=before_id, limit=limit)
+            return await dead_letters.page(tx, fleet=fleet, before_id=before_id, limit=limit, bodies=False)
 
     async def trail(self, fleet: str, action: str | None, before_id: int | None, limit: int) -> list[audit.Entry]:
         """The audit trail of the fleet, newest first."""

@@ -79,7 +79,7 @@ def _letter(row: Any) -> DeadLetter:  # noqa: ANN401  a SQLAlchemy mapping, read
             partition=row["partition"],
             offset=row["offset"],
             key=row["key"],
-            value=None if row["value"] is None else decompress(row["value"], row["encoding"]),
+            value=None if row.get("value") is None else decompress(row["value"], row["encoding"]),
             headers=tuple((name, base64.b64decode(data)) for name, data in row["headers"]),
             reason=Reason(row["reason"]),
             error=row["error"],
@@ -119,10 +119,14 @@ async def page(
     fleet: str | None = None,
     before_id: int | None = None,
     limit: int = 50,
+    bodies: bool = True,
 ) -> list[DeadLetter]:
-    """Dead letters, newest first; `before_id` is the id of the last one seen."""
+    """Dead letters, newest first; `before_id` is the id of the last one seen.
+
+    Without `bodies` their `value` is None and is not read: a page of bodies may be gigabytes.
+    """
     d = tables.dead_letters.c
-    query = select(tables.dead_letters).order_by(d.id.desc()).limit(cursors.limited(limit))
+    query = select(*(column for column in d if bodies or column is not d.value)).order_by(d.id.desc()).limit(cursors.limited(limit))
     for column, wanted in ((d.topic, topic), (d.reason, reason), (d.fleet, fleet)):
         if wanted is not None:
             query = query.where(column == str(wanted))

@@ -35,7 +35,7 @@ async def letter_list(request: Request, viewer: SignedIn, fleet: str, before: Ro
     viewer.within(fleet, Right.AUDIT)
     async with console_of(request).reading.of(fleet) as tx:
         marks = {fleet: await glance.marks(tx, fleet)}
-        found = await dead_letters.page(tx, fleet=fleet, before_id=before, limit=ROWS)
+        found = await dead_letters.page(tx, fleet=fleet, before_id=before, limit=ROWS, bodies=False)
     older = found[-1].id if len(found) == ROWS else None
     return page(request, viewer, "dead_letters.html", fleet=fleet, marks=marks, letters=found, older=older, first=before is None)
 

@@ -1,6 +1,7 @@
 """Dead letters: one row a record, exact bytes, listed and replayed."""
 
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -57,6 +58,16 @@ async def test_pages(db, topic, now):
         assert [d.id for d in page + rest] == ids
         assert {d.letter.offset for d in await dead_letters.page(tx, topic=topic, reason=Reason.INVALID)} == {1, 3, 5}
         assert {d.letter.offset for d in await dead_letters.page(tx, topic=topic, fleet="acme")} == {0, 1, 2}
+
+
+async def test_pages_without_bodies(db, topic, now):
+    """A list can leave the bodies out, and has everything else of each letter."""
+    async with db.transaction() as tx:
+        await dead_letters.add(tx, [_letter(topic), _letter(topic, 1, value=None)], now=now)
+        whole = await dead_letters.page(tx, topic=topic)
+        bare = await dead_letters.page(tx, topic=topic, bodies=False)
+    assert [d.letter.value for d in whole] == [None, b"\x00 poison \xff"]
+    assert bare == [replace(d, letter=replace(d.letter, value=None)) for d in whole]
 
 
 async def test_replays_are_counted(db, topic, now):
