@@ -274,13 +274,14 @@ async def record_recovery(
     run: str | None = None,
     event_id: UUID | None = None,
     given: Given | None = None,
-) -> None:
+) -> bool:
     """Note that an original, or the part of it that `given` says, was given back. `via` is gateway or cli.
 
     With `event_id` an agent asked for it, and the same event is noted once; what runtimes report comes through `runtime_events`.
+    Return whether it was noted now.
     """
     what = given or Given(size=len(resolved.data))
-    await raw.execute(
+    noted = await raw.execute(
         tx,
         "INSERT INTO recoveries (fleet, handle, kind, boundary_id, run, via, event_id, at, part, bytes, given_key, source)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (fleet, event_id) DO NOTHING",
@@ -297,3 +298,4 @@ async def record_recovery(
         what.key,
         what.source,
     )
+    return noted > 0

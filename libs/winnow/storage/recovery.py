@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from winnow.compaction.recovered import given_key, keys_of, relabelled
 from winnow.compaction.roles import origin_of
-from winnow.contracts.errors import Gone, NotFound
+from winnow.contracts.errors import Gone, NotFound, Permanent
 from winnow.contracts.events import Message, Messages
 from winnow.contracts.places import Part, Place
 from winnow.contracts.vocabulary import MessageKind, Origin, Rules
@@ -138,8 +138,17 @@ async def _said_by_environment(tx: AsyncConnection, fleet: str, message: Message
 
 
 async def asked_back(tx: AsyncConnection, found: Found, *, run: str | None, event_id: UUID, now: datetime) -> None:
-    """Note that an agent of `run` asked for this (once by `event_id`), and pin an entry for the rest of the run that it belongs to."""
-    await originals.record_recovery(tx, found.original, via="gateway", now=now, run=run, event_id=event_id, given=found.given())
+    """Note that an agent of `run` asked for this (once by `event_id`), and pin an entry for the rest of the run that it belongs to.
+
+    Raise `Permanent` where `event_id` is another recovery's: this one would be neither noted nor told, nor known when it comes back.
+    """
+    what = found.given()
+    if not await originals.record_recovery(tx, found.original, via="gateway", now=now, run=run, event_id=event_id, given=what):
+        sql = "SELECT handle, part, via, given_key FROM recoveries WHERE fleet = $1 AND event_id = $2"
+        row = await raw.fetch_one(tx, sql, found.original.fleet, event_id)
+        noted = None if row is None else (row["handle"], row["part"], row["given_key"] if row["via"] == "gateway" else what.key)
+        if noted != (found.place.handle, found.place.suffix, what.key):
+            raise Permanent("event_id: it stands for the recovery of something else; send a new one for each")
     if found.text_key is not None and found.original.boundary_id is not None and found.place.n is not None:
         await raw.execute(
             tx,

@@ -50,6 +50,22 @@ async def test_a_recovery_is_a_row_and_an_event_once(house):
     assert [e["asked_back"] for e in await house.pruned()] == [True, False]
 
 
+async def test_an_event_id_is_one_recovery(house):
+    """Under the id of one recovery nothing else is given: it would be no row, no event, and unknown when it comes back in a history."""
+    await house.compact()
+    one, two = (e["handle"] for e in await house.pruned())
+    event_id = str(uuid4())
+    assert (await house.ask(one, event_id=event_id)).status_code == 200
+    for answer in (
+        await house.ask(two, event_id=event_id),
+        await house.ask(one, event_id=event_id, end=5),
+        await house.ask(one.partition(".")[0], event_id=event_id),
+    ):
+        assert (answer.status_code, answer.json()["reason"]) == (422, "invalid")
+    assert [r["part"] for r in await house.rows("SELECT part FROM recoveries WHERE fleet = $1")] == ["e2"]
+    assert [r["n"] for r in await house.rows("SELECT n FROM pinned_entries WHERE fleet = $1")] == [2]
+
+
 async def test_a_look_is_no_recovery_by_an_agent(house):
     """Reading an original is noted, and neither told as an event nor pins anything."""
     await house.compact()
