@@ -23,7 +23,8 @@ POLICY = (
 )
 HEADERS = {
     "content-security-policy": POLICY,
-    "referrer-policy": "no-referrer",
+    # Not `no-referrer`: under it browsers say `Origin: null` of our own forms, which is then all that older ones, and plain HTTP, say.
+    "referrer-policy": "same-origin",
     "x-frame-options": "DENY",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",

@@ -1,7 +1,7 @@
 """What the drift monitor knows: streams with their evidence, certificates, alerts."""
 
 import asyncio
-from datetime import datetime
+from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request, Response
 
@@ -72,10 +72,18 @@ async def certificate_list(request: Request, viewer: SignedIn, fleet: str) -> Re
 async def alert_list(request: Request, viewer: SignedIn, fleet: str, before: datetime | None = None) -> Response:
     """Alerts of a fleet, newest first."""
     viewer.within(fleet)
-    if before is not None and before.tzinfo is None:
+    if before is not None and not _dated(before):
         raise ProblemError(ProblemReason.NOT_FOUND, "there is no such page")
     async with console_of(request).reading.of(fleet) as tx:
         marks = {fleet: await glance.marks(tx, fleet)}
         found = await alerts.page(tx, fleet, before=before, limit=ROWS)
     older = found[-1].at.isoformat() if len(found) == ROWS else None
     return page(request, viewer, "alerts.html", fleet=fleet, marks=marks, alerts=found, older=older, first=before is None)
+
+
+def _dated(moment: datetime) -> bool:
+    """Whether a moment of an address has a date in UTC: what has none can neither be stored nor compared."""
+    try:
+        return moment.tzinfo is not None and moment.astimezone(UTC).tzinfo is not None
+    except OverflowError:
+        return False
