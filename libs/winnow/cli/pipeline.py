@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from winnow import __version__
-from winnow.cli.connection import database_url, unreachable
+from winnow.cli.connection import checked_url, database_url, unreachable
 from winnow.cli.terminal import Terminal, cell, table
 from winnow.contracts.errors import Permanent
 
@@ -107,15 +107,18 @@ async def _looked(url: str, where: "Where", changes: "Changes") -> "tuple[list[I
 def _run(chosen: Chosen, folder: "Folder", rerun_id: str, where: "Where", changes: "Changes", url: str, terminal: Terminal) -> "Summary":
     """Start the other pipeline, run, and stop it."""
     from winnow.cli.evaluating import Progress
-    from winnow.cli.rerunning import Rerun, environment
+    from winnow.cli.rerunning import FLEET, Rerun, environment, free
     from winnow.cli.stack import BrokerKind, Plan, Stack
     from winnow.cli.up import Stopped, stopping_on_signals
     from winnow.storage.database import Database
 
+    if chosen.database is not None:
+        with unreachable():
+            asyncio.run(free(checked_url(chosen.database), rerun_id))
     state = folder.place / "winnow"
     state.mkdir(mode=0o700, exist_ok=True)
     variables = environment(os.environ, state, database=chosen.database, kafka=chosen.kafka, prefix=f"rerun-{rerun_id}.")
-    plan = Plan(state=state, broker=BrokerKind.MESH, ephemeral=chosen.work is None, gateway_port=None, fleet="rerun")
+    plan = Plan(state=state, broker=BrokerKind.MESH, ephemeral=chosen.work is None, gateway_port=None, fleet=FLEET)
     stack = Stack(plan, say=lambda text: terminal.note(f"… {text}"), environment=variables)
 
     async def work() -> "Summary":

@@ -43,6 +43,8 @@ PLAN, RESULTS = "rerun.json", "results.jsonl"
 GIVEN = ("WINNOW_JUDGES", "WINNOW_FALLBACK_JUDGE", "WINNOW_CACHE_DIR", "WINNOW_LOG_LEVEL")
 #: Why the rest of a run is left out: without its parent, a boundary rests on a text that the copy does not know.
 ORPHANED = "an earlier boundary of its run could not be run again"
+#: Fleet that a copy has of itself.
+FLEET = "rerun"
 #: Action of the audit row that marks a database as a rerun's.
 MARK = "rerun.begin"
 
@@ -84,6 +86,24 @@ def environment(own: Mapping[str, str], state: Path, *, database: str | None, ka
         broker = {n: v for n, v in own.items() if n.startswith("WINNOW_KAFKA_")}
         kept |= broker | {"WINNOW_KAFKA_BOOTSTRAP_SERVERS": kafka, "WINNOW_TOPIC_PREFIX": prefix}
     return kept
+
+
+async def free(url: str, rerun_id: str) -> None:
+    """See that the database for the copy has no fleets but this rerun's. Raise `NotOurs`.
+
+    It is asked before anything of ours starts on it: a migration would change it, and the services would send what waits in its outbox.
+    """
+    from winnow.storage import raw
+
+    async with Database(url, pool_size=1, application_name="winnow-rerun") as copy, copy.reading() as tx:
+        known = await raw.fetch_one(tx, "SELECT to_regclass('public.fleets') IS NOT NULL AS there")
+        if known is None or not known["there"]:
+            return
+        mark = await raw.fetch_one(tx, "SELECT details->>'id' AS id FROM audit_log WHERE action = $1 ORDER BY id LIMIT 1", MARK)
+        # A rerun that was stopped before it left its mark has made its own fleet alone.
+        other = await raw.fetch_one(tx, "SELECT FROM fleets WHERE fleet <> $1 LIMIT 1", FLEET)
+        if (other is not None) if mark is None else mark["id"] != rerun_id:
+            raise NotOurs
 
 
 class Folder:

@@ -106,6 +106,16 @@ def test_what_cannot_be_run_again_is_left_out(ask, database):
     assert value["left_out"] == {"its originals are gone": 1, "an earlier boundary of its run could not be run again": 1}
 
 
+def test_a_database_that_is_in_use_is_not_touched(ask, database):
+    """Not even started on: its outbox would be sent to the other broker."""
+    asyncio.run(lived(database.dsn))
+    before = rows(database)
+    ran = ask("rejudge", "--pipeline", "--into-database", database.dsn)
+    assert (ran.returncode, "holds something else" in ran.stderr) == (4, True), ran.stderr
+    assert "migrating" not in ran.stderr
+    assert rows(database) == before
+
+
 def test_without_pipeline_a_judge_must_be_named(ask):
     """The scores of which judge are wanted is not guessed."""
     ran = ask("rejudge")
