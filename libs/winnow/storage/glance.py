@@ -57,7 +57,7 @@ class Waiting:
     alarmed: tuple[str, ...]
     #: Dead letters that were never replayed.
     dead_letters: int
-    #: A certificate for the fleet's judge and threshold is valid.
+    #: A certificate for the fleet's judge and threshold, and for its operating point where it names one, is valid.
     certified: bool
     #: A drift monitor gave a sign of life lately.
     watched: bool
@@ -81,7 +81,8 @@ SELECT (SELECT count(*) FROM alerts a WHERE a.fleet = f.fleet AND a.at >= $2) AS
     ARRAY(SELECT m.stream FROM monitor_states m WHERE m.fleet = f.fleet AND m.status IN ('alarm', 'held') ORDER BY m.stream) AS alarmed,
     (SELECT count(*) FROM dead_letters d WHERE d.fleet = f.fleet AND d.replays = 0) AS dead_letters,
     EXISTS (SELECT FROM certificates c WHERE c.fleet = f.fleet AND c.judge = p.judge AND c.tau = p.tau AND c.revoked_at IS NULL
-        AND c.issued_at <= $3 AND c.expires_at > $3) AS certified,
+        AND c.issued_at <= $3 AND c.expires_at > $3
+        AND coalesce(c.record #>> '{certificate,operating_point}', p.id::text) = p.id::text) AS certified,
     EXISTS (SELECT FROM monitor_heartbeats h WHERE h.at >= $4) AS watched
 FROM fleets f JOIN operating_points p ON p.id = f.operating_point WHERE f.fleet = $1
 """

@@ -114,7 +114,8 @@ SELECT f.fleet, f.held_since IS NOT NULL AS held, coalesce(f.held_because, '') A
     CASE WHEN p.require_certificate AND c.until < now() + interval '7 days' THEN c.until END AS expires
 FROM fleets f JOIN operating_points p ON p.id = f.operating_point
 CROSS JOIN LATERAL (SELECT max(c.expires_at) AS until FROM certificates c WHERE c.fleet = f.fleet AND c.judge = p.judge AND c.tau = p.tau
-    AND c.revoked_at IS NULL AND c.issued_at <= now() AND c.expires_at > now()) AS c
+    AND c.revoked_at IS NULL AND c.issued_at <= now() AND c.expires_at > now()
+    AND coalesce(c.record #>> '{certificate,operating_point}', p.id::text) = p.id::text) AS c
 ORDER BY f.fleet
 """
 

@@ -10,7 +10,7 @@ import pytest
 from tests.harness.waiting import eventually
 from winnow.contracts.errors import NotFound
 from winnow.contracts.vocabulary import Mode
-from winnow.storage import certificates, fleets, raw
+from winnow.storage import certificates, fleets, glance, inspection, raw
 from winnow.storage.fleets import Point
 
 STALE = timedelta(seconds=30)
@@ -19,6 +19,16 @@ STALE = timedelta(seconds=30)
 async def _gate(db, fleet, now):
     async with db.transaction() as tx:
         return (await fleets.gate(tx, [fleet], now=now, stale_after=STALE))[fleet]
+
+
+async def _shown_as_certified(db, fleet, now) -> bool:
+    """What the console and the doctor say, which is one thing."""
+    async with db.transaction() as tx:
+        waiting = await glance.waiting(tx, fleet, since=now, now=now, alive_since=now)
+        backlog = await inspection.backlog(tx, stuck_after=STALE)
+    assert waiting is not None
+    assert waiting.certified == (fleet not in backlog.uncertified)
+    return waiting.certified
 
 
 async def test_ensure_is_once(db, now):
@@ -137,12 +147,14 @@ async def test_required_certificates(db, fleet, now):
         async with db.transaction() as tx:
             await certificates.issue(tx, certificate(**wrong), by="ops")
         assert (await _gate(db, fleet, now)).held, wrong
+        assert not await _shown_as_certified(db, fleet, now), wrong
     async with db.transaction() as tx:
         current = (await fleets.load(tx, [fleet]))[fleet].operating_point.id
     valid = certificate(record={"certificate": {"operating_point": str(current)}})
     async with db.transaction() as tx:
         await certificates.issue(tx, valid, by="ops")
     assert not (await _gate(db, fleet, now)).held
+    assert await _shown_as_certified(db, fleet, now)
     async with db.transaction() as tx:
         assert valid in await certificates.listed(tx, fleet)
         assert valid.certificate_id in await certificates.revoke(tx, fleet, by="monitor", because="alarm", now=now)
