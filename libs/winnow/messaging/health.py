@@ -52,8 +52,8 @@ class Progress:
 
     @property
     def poll_age_s(self) -> float:
-        """Seconds since the last sign of life."""
-        return self._clock() - self._polled
+        """Seconds since the last sign of life; 0 while a batch is at work within its limit: it may take minutes, and nobody polls then."""
+        return 0.0 if self.busy else self._clock() - self._polled
 
     @property
     def commit_age_s(self) -> float:

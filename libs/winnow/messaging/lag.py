@@ -8,7 +8,7 @@ from typing import Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, for_code
 
 from winnow.contracts.topics import CANDIDATE, COMMITTED, EVIDENCE, OBSERVATION, RUNTIME, SCORES, Topic
 from winnow.messaging.settings import KafkaSettings
@@ -127,7 +127,9 @@ class LagReader:
             return "", []
         (answer,) = await self._admin.describe_consumer_groups([group])
         (described,) = answer.groups
-        _, _, state, _, _, members, *_ = described
+        error_code, _, state, _, _, members, *_ = described
+        if error_code:  # the client passes it on; without its members, a group's partitions would seem to be nobody's
+            raise for_code(error_code)
         return state, [member[4] for member in members]
 
     async def oldest(self, lag: Lag) -> dict[int, float | None]:

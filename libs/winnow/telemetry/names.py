@@ -245,7 +245,7 @@ _ALL = (
     ),
     _counter("winnow_http_requests_total", "HTTP requests by method, route template and status.", "method", "route", "status"),
     _gauge(
-        "winnow_poll_age_seconds", "Seconds since the consumer last polled or finished a batch.", "service", "topic",
+        "winnow_poll_age_seconds", "Seconds since the consumer last polled or ended a batch; 0 while one is at work.", "service", "topic",
         remedy="Grows without bound: the consumer hangs (aiokafka#1154); the liveness check ends the process.",
     ),
     _gauge("winnow_commit_age_seconds", "Seconds since a batch was last acknowledged (or the consumer started).", "service", "topic"),

@@ -27,6 +27,17 @@ def check(name, answer, *, is_vital=False):
     return Check(name=name, ask=ask, vital=is_vital)
 
 
+def test_a_batch_at_work_is_a_sign_of_life_as_long_as_it_may_take():
+    """A handler that waits minutes for a remote judge looks like no hanging consumer; one beyond its limit does."""
+    clock = Clock()
+    progress = Progress(clock, busy_limit_s=100)
+    progress.working()
+    clock.now = 99.0
+    assert progress.poll_age_s == 0
+    clock.now = 101.0
+    assert progress.poll_age_s == 101
+
+
 def test_an_idle_consumer_that_polls_is_alive():
     """Hours without a record are no problem as long as it asks for some."""
     clock = Clock()

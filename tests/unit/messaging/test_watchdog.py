@@ -1,11 +1,14 @@
 """The watchdog: whose partition stands still, and what is done about it."""
 
+from types import SimpleNamespace
+
 import pytest
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
-from aiokafka.errors import KafkaConnectionError
+from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaConnectionError
 
 from winnow.contracts.topics import CANDIDATE
-from winnow.messaging.lag import Lag
+from winnow.messaging.lag import Lag, LagReader
+from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.watchdog import Watchdog
 from winnow.telemetry import Telemetry
 
@@ -146,3 +149,18 @@ async def test_nothing_is_known(world):
     world.subscription.own = {0: 5}
     await world.after(STALL_S)
     assert world.subscription.rejoined == 0
+
+
+class Admin:
+    """Answers about one group, as the client library passes it on: with the error and without raising it."""
+
+    async def describe_consumer_groups(self, _groups):
+        return [SimpleNamespace(groups=[(15, "g", "", "", "", [], 0)])]
+
+
+async def test_a_group_that_the_broker_does_not_tell_of_has_no_partitions_that_are_nobodys():
+    """An error in the answer is an error, not an empty group: else healthy consumers would be told to join again."""
+    reader = LagReader(KafkaSettings())
+    reader._admin = Admin()
+    with pytest.raises(GroupCoordinatorNotAvailableError):
+        await reader.members("g")
