@@ -81,12 +81,16 @@ class Operating:
             # The error is what matters; where the database is away, nothing can be written about it.
             with suppress(Exception):
                 async with self._database.transaction() as tx:
-                    details = {"error": type(error).__name__}
-                    await audit.add(
-                        tx, action=action, by=key.actor, now=self._now(), fleet=key.fleet, because=because,
-                        outcome=audit.Outcome.FAILED, details=details,
-                    )  # fmt: skip
+                    await failed(tx, key, action, because, error, now=self._now())
             raise
+
+
+async def failed(tx: AsyncConnection, key: ApiKey, action: str, because: str, error: Exception, *, now: datetime) -> None:
+    """Write down that an operator asked for something that took no effect. The transaction is another than the one that failed."""
+    details = {"error": type(error).__name__}
+    await audit.add(
+        tx, action=action, by=key.actor, now=now, fleet=key.fleet, because=because, outcome=audit.Outcome.FAILED, details=details
+    )
 
 
 async def replay(tx: AsyncConnection, fleet: str, letter_id: int, *, by: str, because: str, topic_prefix: str, now: datetime) -> DeadLetter:

@@ -177,6 +177,19 @@ async def test_an_operator_replays_once_a_form(place):
     assert (audited["because"], audited["details"]["dead_letter"]) == ("table \ufffd is back", place.letter)
 
 
+async def test_a_replay_that_fails_is_written_down(place):
+    """What an operator asked for and did not get stands in the audit trail as failed, with the key and the reason."""
+    async with place.person("operator") as http:
+        form = {"because": "mended", "confirmed": "yes", "token": await place.token(http)}
+        answer = await http.post(f"/console/fleets/{place.fleet}/dead-letters/{2**62}/replay", data=form, headers=place.headers)
+        assert answer.status_code == 404
+    async with place.db.transaction() as tx:
+        query = "SELECT actor, because, outcome FROM audit_log WHERE action = 'dead_letter.replay' AND fleet = $1"
+        (audited,) = await raw.fetch(tx, query, place.fleet)
+    assert audited["actor"].startswith("operator:")
+    assert (audited["because"], audited["outcome"]) == ("mended", "failed")
+
+
 async def test_who_may_not_act_cannot_even_with_a_token(place):
     """A key that may only look is refused the replay, whatever form it sends."""
     for role in ("runtime", "auditor"):

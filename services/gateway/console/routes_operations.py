@@ -1,5 +1,6 @@
 """Dead letters and their replay, the audit trail, and the judges."""
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated
 
@@ -62,10 +63,17 @@ async def replay(request: Request, viewer: SignedIn, fleet: str, letter_id: RowI
     if fields.get("confirmed") != "yes" or not because:
         raise ProblemError(ProblemReason.INVALID, "say why, and confirm that the cause is mended; then replay")
     console = console_of(request)
-    async with console.reading.of(fleet, writes=True) as tx:
-        await operating.replay(
-            tx, fleet, letter_id, by=key.actor, because=because, topic_prefix=console.topic_prefix, now=console.now()
-        )  # fmt: skip
+    try:
+        async with console.reading.of(fleet, writes=True) as tx:
+            await operating.replay(
+                tx, fleet, letter_id, by=key.actor, because=because, topic_prefix=console.topic_prefix, now=console.now()
+            )  # fmt: skip
+    except Exception as error:
+        # The error is what matters; where the database is away, nothing can be written about it.
+        with suppress(Exception):
+            async with console.reading.of(fleet, writes=True) as tx:
+                await operating.failed(tx, key, "dead_letter.replay", because, error, now=console.now())
+        raise
     return redirect(f"{ROOT}/fleets/{fleet}/dead-letters/{letter_id}")
 
 
