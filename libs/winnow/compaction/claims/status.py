@@ -80,7 +80,9 @@ def _failed(success: str, text: str, ran: Sequence[tuple[int, str]]) -> tuple[st
     """The failure that the last run of what is said to succeed shows, and its output; None where it shows none, or the entry says it."""
     built = _BUILT.search(success) is not None and "test" not in success
     for at, tail in ran:
-        if (_BUILT.search(tail) or not _TESTED.search(tail)) if built else ("check" in success or _TESTED.search(tail)):
+        if built and _TESTED.search(tail) and not _BUILT.search(tail):
+            return None  # what is tested was built
+        if built or "check" in success or _TESTED.search(tail):
             failures = (match.group() for match in _FAILURE.finditer(tail))
             failure = next((one for one in failures if not built or "error" in one or "build" in one), None)
             return None if failure is None or failure in text else (failure, at)

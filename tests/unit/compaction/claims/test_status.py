@@ -67,6 +67,7 @@ LINTED = "src/a.py:3: F401\nFound 3 errors in 1 file"
         ("All tests pass", (PASSED, LINTED)),
         ("[x] fix the failing tests", (PASSED, LINTED)),
         ("The build passes", ("build succeeded", FAILED)),
+        ("The build passes", ("build failed", PASSED)),
         ("Unit tests pass, of the integration tests 3 failed", (PASSED, FAILED)),
     ],
 )
@@ -77,7 +78,7 @@ def test_a_run_of_something_else_refutes_nothing(entry, said):
 
 @pytest.mark.parametrize(
     ("entry", "said", "failure"),
-    [("All tests pass", (FAILED, LINTED), "3 failed"), ("The build passes", (LINTED, PASSED), "3 errors")],
+    [("All tests pass", (FAILED, LINTED), "3 failed"), ("The build passes", ("build failed",), "build failed")],
 )
 def test_the_last_run_of_the_same_thing_refutes(entry, said, failure):
     """What ran after it does not hide it."""
