@@ -296,6 +296,8 @@ async def test_wrong_keys_are_refused_and_not_repeated(place):
         assert (
             await http.post("/console/sign-in", data={"key": await place.key()}, headers={"sec-fetch-site": "cross-site"})
         ).status_code == 403
+        assert (await http.post("/console/sign-in", data={"key": "k"}, headers={"origin": "http://["})).status_code == 403
+        assert (await http.post("/console/sign-in", data={f"f{n}": "x" for n in range(30)})).status_code == 422
 
 
 async def test_every_page_forbids_what_it_does_not_need(place):

@@ -27,12 +27,23 @@ async def form_of(request: Request) -> dict[str, str]:
     """
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
-    ours = site in {"same-origin", "none"} if site is not None else origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    ours = site in {"same-origin", "none"} if site is not None else origin is None or _host(origin) == request.headers.get("host")
     if not ours:
         raise ProblemError(ProblemReason.FORBIDDEN, "the form was sent from another site; open the console and send it from there")
     async with parts_of(request).bodies.read(request, FORM_BYTES) as body:
-        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=20)
+        try:
+            fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=20)
+        except ValueError:
+            raise ProblemError(ProblemReason.INVALID, "the form has more fields than any of ours") from None
     return {name: values[0] for name, values in fields.items()}
+
+
+def _host(origin: str) -> str:
+    """Host and port of an origin; empty for what is none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 async def signed_form(request: Request, viewer: Viewer) -> dict[str, str]:
