@@ -7,7 +7,7 @@ is *stored* -> acknowledge. The first stored answer wins; a redelivery publishes
 import asyncio
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
@@ -43,6 +43,9 @@ INLINE_CHARACTERS = 100_000
 FOCUS_CHARACTERS = 4_000
 #: Bytes of claimed messages that are in memory at once (one claim may be larger): a hundred of 64 MiB would be 6 GB before they are parsed.
 CLAIMED_BYTES = 16 * limits.MIB
+#: Age of an erasure that may have come between the choice of a donor and the storing of the answer, far above the time of a batch. What was
+#: erased longer ago gave no donor: its fleet, or a run of its name, may have gone on since.
+MEANWHILE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +249,8 @@ class RetrieverHandler:
                 for w in works
             ]
             inserted = await boundaries.insert_new(tx, rows)
-            gone = await erase.erased_runs(tx, {(k.fleet, c.donor) for k, made in planted.items() for c in made if c.donor is not None})
+            donors = {(k.fleet, c.donor) for k, made in planted.items() for c in made if c.donor is not None}
+            gone = await erase.erased_runs(tx, donors, since=now - MEANWHILE)
             handles: list[NewHandle] = []
             answers: list[stages.EvidenceAnswer] = []
             for work, found in zip(works, inserted, strict=True):

@@ -141,20 +141,20 @@ async def _forget_unit(tx: AsyncConnection, fleet: str, run: str) -> int:
 # A fleet's erasure names no run: it stands for all that were there before it.
 _ERASED = """
 SELECT k.fleet, k.run FROM unnest($1::text[], $2::text[], $3::text[]) AS k(fleet, run, run_sha256)
-WHERE EXISTS (SELECT FROM audit_log a WHERE a.fleet = k.fleet
+WHERE EXISTS (SELECT FROM audit_log a WHERE a.fleet = k.fleet AND ($4::timestamptz IS NULL OR a.at >= $4)
     AND (a.action = 'erase.fleet' OR (a.action = 'erase.run' AND a.details ->> 'run_sha256' = k.run_sha256)))
 """
 
 
-async def erased_runs(tx: AsyncConnection, runs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Those of `runs` (fleet, run) that were erased at some time, or whose fleet was.
+async def erased_runs(tx: AsyncConnection, runs: Collection[tuple[str, str]], *, since: datetime | None = None) -> set[tuple[str, str]]:
+    """Those of `runs` (fleet, run) that were erased at some time, or since a moment, or whose fleet was.
 
     For later stages' records of boundaries that are not there: of an erased run nothing may be kept, so they are no dead letters.
     """
     if not runs:
         return set()
     rows = sorted((fleet, storable(run), sha256(storable(run))) for fleet, run in set(runs))
-    return {(r["fleet"], r["run"]) for r in await raw.fetch(tx, _ERASED, *raw.columns(rows, 3))}
+    return {(r["fleet"], r["run"]) for r in await raw.fetch(tx, _ERASED, *raw.columns(rows, 3), since)}
 
 
 async def erase_fleet(tx: AsyncConnection, fleet: str, *, by: str, because: str | None = None, now: datetime) -> Erased:

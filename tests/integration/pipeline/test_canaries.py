@@ -296,6 +296,16 @@ async def test_a_donor_that_is_erased_meanwhile_is_not_planted(store: Database) 
     assert {c.kind for c in decode(Evidence, evidence.body).canaries} == {CanaryKind.OUTPUT}
 
 
+async def test_a_fleet_that_goes_on_after_its_erasure_has_canaries_again(store: Database) -> None:
+    """An erasure of some time ago says nothing of the entries that came after it: they are donors like any others."""
+    fleet = fresh()
+    async with store.transaction() as tx:
+        await erase.erase_fleet(tx, fleet, by="test", now=datetime.now(UTC) - timedelta(hours=2))
+    made = await with_donors(store, scripted(), fleet)
+    (evidence,) = (await made.retrieve(asked(fleet))).outgoing
+    assert {c.kind for c in decode(Evidence, evidence.body).canaries} == {CanaryKind.DONOR, CanaryKind.OUTPUT}
+
+
 def _too_large(*_: object) -> bytes:
     raise TooLarge
 
