@@ -33,6 +33,12 @@ _COMPUTED: Final = re.compile(r"(?:differen|remain|averag|net\Z|rest\Z|leav|sav(
 _RECKONED: Final = re.compile(r"(?:total|sum\Z|charg|pa(?:id|y)|refund|balance|cost|change|left\Z|more\Z|less\Z|extra|differen|remain)")
 #: Numbers that are added to a source's: smaller ones reach everything. In ten-thousandths.
 _SMALL: Final = 20 * 10_000
+#: Half of a day, in hours; and which half a time in twelve hours is in.
+_NOON: Final = 12
+_HALF: Final = re.compile(r"\A[\d:]+\s?([ap])\.?m\b")
+#: The unit of scaled numbers, and an entry's own numbers of which a source's may be taken so many times: passengers, nights, copies.
+_UNIT: Final = 10_000
+_COPIES: Final = range(2 * _UNIT, 9 * _UNIT + 1, _UNIT)
 #: Numbers of an entry that are tried so.
 _OWN: Final = 16
 #: Kinds beside which a quantity may be a duration.
@@ -171,10 +177,28 @@ def _explained(asked: Asked, entries: Entries, said: Said) -> bool:
     atom = asked.atom
     if atom.kind == "hex":
         return any(f"0x{int(atom.canon, 16) + step:x}" in said.sources.values for step in (-1, 1))
+    if atom.kind == "clock":
+        return _half_day(asked, entries, said)
+    if atom.kind == "decimal" and atom.shown in said.versions:
+        return True  # version 2.3.1 of "v2.3.1"
+    if atom.canon in said.years:
+        return True  # of "2024-05-24": the day is an atom of its own
     if atom.kind == "line":
         return atom.canon.isdigit() and any(str(int(atom.canon) + step) in said.sources.values for step in (-1, 1))
     scaled = scaled_number(atom.canon) if is_number(atom) else None
     return scaled is not None and ((atom.canon.isdigit() and int(atom.canon) in said.counts) or _reckoned(asked, scaled, entries, said))
+
+
+def _half_day(asked: Asked, entries: Entries, said: Said) -> bool:
+    """Whether a time of day is said in the other writing: 6:30 pm for 18:30, or the other way round."""
+    atom, words = asked.atom, entries.words.words
+    hour, minutes = int(atom.canon[:2]), atom.canon[3:5]
+    if hour >= _NOON and atom.canon[:5] in said.afternoons:
+        return True
+    half = _HALF.search(" ".join(words[asked.word : asked.word + 2]))
+    if half is None:
+        return False
+    return said.holds(atom._replace(canon=f"{hour % _NOON + (_NOON if half[1] == 'p' else 0):02}:{minutes}"))
 
 
 def _reckoned(asked: Asked, scaled: int, entries: Entries, said: Said) -> bool:
@@ -183,9 +207,11 @@ def _reckoned(asked: Asked, scaled: int, entries: Entries, said: Said) -> bool:
     near = words[max(entries.starts[asked.entry], asked.word - _NEAR) : min(entries.starts[asked.entry + 1], asked.word + _NEAR)]
     if said.adds_up(scaled, [stem for word in near if word.isalpha() for stem in stems_of(word)]):
         return True
+    own = [part for canon in _amounts(entries.atoms[asked.entry]) if (part := scaled_number(canon)) is not None][:_OWN]
+    if any(scaled % (part // _UNIT) == 0 and scaled * _UNIT // part in said.amounts for part in own if part in _COPIES):
+        return True  # "2 passengers at $152 each: $304", where only the price of one is said
     if not any(_RECKONED.match(bare(word)) for word in near):
         return False
-    own = [part for canon in _amounts(entries.atoms[asked.entry]) if (part := scaled_number(canon)) is not None][:_OWN]
     return any(scaled + part in said.amounts or abs(scaled - part) in said.amounts for part in own if part != scaled and part > _SMALL)
 
 

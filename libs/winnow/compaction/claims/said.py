@@ -27,6 +27,10 @@ _SUMMED_WORDS: Final = 32
 _PREFIX: Final = 6
 #: Characters that may be searched for codes and number words of a boundary together, a tenth of a second or two.
 _SEARCHED: Final = 500_000_000
+#: A version with a v, and a time of day after noon in twelve hours.
+_VERSION: Final = re.compile(r"(?<![a-z0-9])v(\d{1,6}\.\d{1,6})(?!\d)")
+_AFTERNOON: Final = re.compile(r"(?<!\d)(\d{1,2}):(\d\d)(?::\d\d)?\s?p\.?m")
+_NOON: Final = 12
 #: Longest task prompt whose atoms are remembered.
 _TASK_CHARS: Final = 65_536
 
@@ -102,6 +106,28 @@ class Said:
         dates = [value for said in (self.sources, self.given, self.agent) for value in said.values if value[4:5] == "-" == value[7:8]]
         years = Counter(sorted(value[:4] for value in dates)).most_common(1)
         return frozenset(value[5:] for value in dates), years[0][0] if years else ""
+
+    @cached_property
+    def years(self) -> frozenset[str]:
+        """Years of the full dates of outputs and M."""
+        return frozenset(value[:4] for value in self.sources.values if value[4:5] == "-" == value[7:8] and value[:4].isdigit())
+
+    @cached_property
+    def versions(self) -> frozenset[str]:
+        """First two numbers of the versions of outputs and M that are written with a v, as "v20.11.0" is."""
+        return frozenset(_VERSION.findall(self._sources_text))
+
+    @cached_property
+    def afternoons(self) -> frozenset[str]:
+        """Times of day after noon that outputs and M write with twelve hours, in 24 hours: "6:30 PM" is 18:30."""
+        found = _AFTERNOON.findall(self._sources_text)
+        return frozenset(f"{int(hour) % _NOON + _NOON:02}:{minutes}" for hour, minutes in found)
+
+    @property
+    def _sources_text(self) -> str:
+        """Outputs and M, in lower case."""
+        pieces = self.corpus.pieces
+        return pieces.joined[pieces.begin[pieces.first_unit] :] if pieces.first_unit < len(pieces.begin) else ""
 
     @cached_property
     def shapes(self) -> frozenset[str]:

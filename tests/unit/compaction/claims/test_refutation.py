@@ -41,6 +41,23 @@ def test_values_of_an_output_are_not_refuted(entry):
     assert wrong(entry, output(4, FLIGHTS, tool="search")) == {}
 
 
+@pytest.mark.parametrize(
+    ("entry", "said", "otherwise"),
+    [
+        ("Total for 2 passengers on HAT136: $304", FLIGHTS, "Total for 2 passengers on HAT136: $305"),
+        ("Review on May 20, 2024", FLIGHTS, "Review on May 20, 2023"),
+        ("It departs at 6:30pm", '"departure": "18:30:00"', "It departs at 7:30pm"),
+        ("It departs at 6:30 pm", '"departure": "18:30"', "It departs at 6:30 am"),
+        ("It departs at 18:30", "Departure 6:30 PM", "It departs at 19:30"),
+        ("Node 20.11.0 is installed", "$ node --version\nv20.11.0", "Node 20.12.0 is installed"),
+    ],
+)
+def test_another_writing_or_a_product_of_what_is_said_is_not_refuted(entry, said, otherwise):
+    """Prices times passengers, years of dates, clock times of both kinds and versions with a v; another value is."""
+    assert wrong(entry, output(1, said)) == {}
+    assert wrong(otherwise, output(1, said)) != {}
+
+
 def test_a_value_that_nobody_says_is_an_orphan():
     """A changed digit gives a value that stands nowhere; nothing computes it."""
     assert "$164" not in FLIGHTS
