@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import and_, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from winnow.contracts.envelope import encode
@@ -73,14 +73,19 @@ def _alert(row: Any) -> Alert:  # noqa: ANN401  a SQLAlchemy mapping, read by na
     )
 
 
-async def page(tx: AsyncConnection, fleet: str | None = None, *, before: datetime | None = None, limit: int = 50) -> list[Alert]:
-    """Alerts, newest first; `before` is the time of the last one seen."""
+async def page(
+    tx: AsyncConnection, fleet: str | None = None, *, before: datetime | None = None, behind: UUID | None = None, limit: int = 50
+) -> list[Alert]:
+    """Alerts, newest first, of one moment by their ids; `before` is the time of the last one seen, `behind` its id.
+
+    An alarm, its hold and what it revoked are of one moment: without `behind` a page that ends between them would be their last.
+    """
     a = tables.alerts.c
     query = select(tables.alerts).order_by(a.at.desc(), a.alert_id).limit(cursors.limited(limit))
     if fleet is not None:
         query = query.where(a.fleet == fleet)
     if before is not None:
-        query = query.where(a.at < before)
+        query = query.where(a.at < before if behind is None else or_(a.at < before, and_(a.at == before, a.alert_id > behind)))
     return [_alert(row) for row in (await tx.execute(query)).mappings()]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
+from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
 
@@ -69,15 +70,17 @@ async def certificate_list(request: Request, viewer: SignedIn, fleet: str) -> Re
 
 
 @router.get(ROOT + "/fleets/{fleet}/alerts")
-async def alert_list(request: Request, viewer: SignedIn, fleet: str, before: datetime | None = None) -> Response:
+async def alert_list(
+    request: Request, viewer: SignedIn, fleet: str, before: datetime | None = None, behind: UUID | None = None
+) -> Response:
     """Alerts of a fleet, newest first."""
     viewer.within(fleet)
     if before is not None and not _dated(before):
         raise ProblemError(ProblemReason.NOT_FOUND, "there is no such page")
     async with console_of(request).reading.of(fleet) as tx:
         marks = {fleet: await glance.marks(tx, fleet)}
-        found = await alerts.page(tx, fleet, before=before, limit=ROWS)
-    older = found[-1].at.isoformat() if len(found) == ROWS else None
+        found = await alerts.page(tx, fleet, before=before, behind=behind, limit=ROWS)
+    older = found[-1] if len(found) == ROWS else None
     return page(request, viewer, "alerts.html", fleet=fleet, marks=marks, alerts=found, older=older, first=before is None)
 
 

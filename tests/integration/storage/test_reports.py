@@ -94,6 +94,25 @@ async def test_alerts(db, fleet, now):
         assert await alerts.page(tx, fleet, before=two.at) == [one]
 
 
+async def test_alerts_of_one_moment_are_paged(db, fleet, now):
+    """Pages that end between alerts of one moment leave none out and repeat none."""
+    stored = [
+        Alert(fleet=fleet, alert_id=uuid.uuid4(), kind=AlertKind.RAISED, at=now - timedelta(hours=n % 2), because="harm", done="held")
+        for n in range(7)
+    ]
+    seen: list[Alert] = []
+    async with db.transaction() as tx:
+        await alerts.add(tx, stored)
+        while len(seen) <= len(stored):
+            last = {"before": seen[-1].at, "behind": seen[-1].alert_id} if seen else {}
+            found = await alerts.page(tx, fleet, limit=2, **last)
+            seen += found
+            if len(found) < 2:
+                break
+        assert seen == await alerts.page(tx, fleet)
+    assert sorted(a.alert_id for a in seen) == sorted(a.alert_id for a in stored)
+
+
 async def test_api_keys(db, fleet, now):
     """A key works until it is revoked; the database has only its hash; it works in the gateway's role before a fleet is known."""
     async with db.transaction() as tx:
