@@ -126,19 +126,14 @@ class Binding:
     def _with_rivals(self, asked: Sequence[Asked]) -> list[int]:
         """The asked atoms, by number, for which M or an output has another value that could be meant."""
         kinds = {one.atom.kind for one in asked}
-        agent_at, words = self._records.agent_at, self._records.words.words
-        canons: dict[str, set[str]] = {kind: set() for kind in kinds}
-        beside: dict[str, set[tuple[int, str]]] = {kind: set() for kind in kinds if _is_weak(kind)}
-        for at, (canon, kind, _, _) in self._records.words.atoms:  # thousands in a long span: unpacked, not asked by name
-            if kind in kinds and at < agent_at:
-                canons[kind].add(canon)
-                if kind in beside:
-                    beside[kind] |= {(-1, form_of(words[at - 1]) if at else ""), (1, form_of(words[at + 1]))}
+        canons = self._records.values_of(kinds)
+        beside = self._records.beside({kind for kind in kinds if _is_weak(kind)})
         found: list[int] = []
         for number, one in enumerate(asked):
             kind = one.atom.kind
             # What an entry says besides is not what it should have said here.
-            if not canons[kind].difference([atom.canon for _, atom in self._entries.atoms[one.entry] if atom.kind == kind]):
+            own = {atom.canon for _, atom in self._entries.atoms[one.entry] if atom.kind == kind}
+            if len(canons[kind]) == sum(canon in canons[kind] for canon in own):
                 continue
             if kind not in beside or any(form and (side, form) in beside[kind] for side, form in self._entries.beside(one.word)):
                 found.append(number)

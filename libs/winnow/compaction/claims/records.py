@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain, repeat
@@ -164,6 +165,35 @@ class Records:
         """First word of the agent's own texts."""
         behind = self.units + self.outputs
         return int(self.words.standing(TEXT)[behind - 1]) + 1 if behind else 0
+
+    @cached_property
+    def _values(self) -> dict[str, set[str]]:
+        """What `values_of` has read."""
+        return {}
+
+    @cached_property
+    def _neighbours(self) -> dict[str, set[tuple[int, str]]]:
+        """What `beside` has read."""
+        return {}
+
+    def values_of(self, kinds: AbstractSet[str]) -> Mapping[str, AbstractSet[str]]:
+        """Of each kind the values that M and the outputs say. A kind is read once: entries come in hundreds of groups."""
+        new = {kind: self._values.setdefault(kind, set()) for kind in kinds - self._values.keys()}
+        if new:
+            for at, (canon, kind, _, _) in self.words.atoms:  # thousands in a long span: unpacked, not asked by name
+                if kind in new and at < self.agent_at:
+                    new[kind].add(canon)
+        return self._values
+
+    def beside(self, kinds: AbstractSet[str]) -> Mapping[str, AbstractSet[tuple[int, str]]]:
+        """Of each kind the forms of the words left (-1) and right (1) of its values there. Read once, too."""
+        new = {kind: self._neighbours.setdefault(kind, set()) for kind in kinds - self._neighbours.keys()}
+        if new:
+            words = self.words.words
+            for at, (_, kind, _, _) in self.words.atoms:
+                if kind in new and at < self.agent_at:
+                    new[kind] |= {(-1, form_of(words[at - 1]) if at else ""), (1, form_of(words[at + 1]))}
+        return self._neighbours
 
     @cached_property
     def _marks(self) -> Ints:
