@@ -26,10 +26,11 @@ demo: $(STAMP) ## From nothing to a pruned summary: a run of three real boundari
 up: $(STAMP) ## Start broker, PostgreSQL and all services on this machine; Ctrl-C stops them
 	@$(VENV)/bin/winnow up $(ARGS)
 
+# Three at once on two cores: they wait for brokers and databases a good part of the time.
 # The fault suite kills and fills things, so it has the machine to itself. Exit status 5 is pytest's "nothing was selected".
 .PHONY: test
 test: $(STAMP) ## Run the tests, faults scaled down (12 minutes at most)
-	@$(PY) -m pytest -n 2 --dist loadfile -m "not long and not serial" $(ARGS)
+	@$(PY) -m pytest -n 3 --dist loadfile -m "not long and not serial" $(ARGS)
 	@$(PY) -m pytest -m "serial and not long" $(ARGS) || { status=$$?; [ $$status -eq 5 ] || exit $$status; }
 
 .PHONY: test-long

@@ -114,7 +114,11 @@ def grave(found: dict) -> list[str]:
     return [f"{v['id']}: {v['nodes'][0]['html'][:120]}" for v in found["violations"] if v["impact"] in GRAVE]
 
 
-@pytest.mark.parametrize("name", PAGES)
+#: Pages that every run looks at; the long tests look at the others, which are made of the same parts.
+FIRST = {"sign-in", "fleets", "boundary", "stream"}
+
+
+@pytest.mark.parametrize("name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.long) for name in PAGES])
 def test_a_page_is_whole_on_every_screen_and_for_everybody(tour, name):
     """It is drawn without an error, asks nobody else, fits a phone, and axe-core finds nothing grave in light or dark."""
     visitor, page = tour, tour.page

@@ -121,6 +121,12 @@ async def test_carries_a_large_record(running: Broker) -> None:
     assert await read(running, "large") == value
 
 
+#: What both launchers share is tried with the quick one, and with Apache Kafka among the long tests.
+KAFKA_LATER = pytest.mark.parametrize(
+    "kind", [MeshBroker, pytest.param(KafkaBroker, marks=pytest.mark.long)], indirect=True, ids=["mesh", "kafka"]
+)
+
+
 async def test_records_survive_where_promised(make: Make) -> None:
     """Records survive stop and SIGKILL on a broker with persistence, on the same port; without it the topics are gone."""
     broker = make().start()
@@ -203,6 +209,7 @@ def test_stop_is_harmless(make: Make) -> None:
         broker.kill()
 
 
+@KAFKA_LATER
 def test_port_in_use(make: Make) -> None:
     """A remembered port that is in use is replaced; one that was asked for is reported."""
     broker = make().start()
@@ -216,6 +223,7 @@ def test_port_in_use(make: Make) -> None:
             type(broker)(broker.log_file.parent, port=port).start()
 
 
+@KAFKA_LATER
 def test_port_that_is_lost_between_look_and_bind(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where another process takes the port after we looked, the start draws another one."""
     from winnow.embedded import ports
