@@ -201,7 +201,7 @@ def test_broker_and_database_of_ones_own_replace_the_embedded_ones(tmp_path, win
     finally:
         up.child.send(signal.SIGTERM)
         assert up.wait(60) == 0
-    assert {path.name for path in up.state.iterdir()} <= {"up.lock", "api-key", "services"}
+    assert {path.name for path in up.state.iterdir()} <= {"up.lock", "api-key", "console-key", "services"}
 
 
 @pytest.mark.serial
