@@ -163,6 +163,7 @@ def test_a_key_of_another_fleet_sees_nothing_of_this_one(up, ask):
     assert (ran.returncode, ran.stdout) == (0, "")
 
 
+@pytest.mark.long
 @pytest.mark.serial
 def test_data_and_key_survive_a_restart_and_ctrl_c_leaves_nothing_running(tmp_path, winnow):
     """Stopped by SIGINT it ends with 0, forgets where it listened, and starts again on the same data with the same key."""

@@ -147,6 +147,7 @@ async def test_records_survive_where_promised(make: Make) -> None:
             await admin.close()
 
 
+@KAFKA_LATER
 async def test_a_client_sees_it_come_back(make: Make) -> None:
     """After a restart on the same port, a producer that was connected before goes on."""
     broker = make().start()
@@ -236,6 +237,7 @@ def test_port_that_is_lost_between_look_and_bind(make: Make, monkeypatch: pytest
         assert make().start().bootstrap != f"127.0.0.1:{taken}"
 
 
+@KAFKA_LATER
 def test_dies_with_its_owner(make: Make) -> None:
     """When its owner is killed, the broker ends by itself, and the next owner can start at once."""
     broker = make()

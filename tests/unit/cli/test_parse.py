@@ -136,7 +136,7 @@ def test_all_real_summaries_parse(winnow):
         check(line, json.loads(file.read_text())["summary"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)  # each is a command; the parser has its own
 @given(
     st.text(st.characters(codec="utf-8"), max_size=300)
     | st.lists(st.sampled_from(["- a\n", "## B\n", "\n", "```\n", "| x |\n", "\r"])).map("".join)
