@@ -186,6 +186,8 @@ class Gateway:
         async def read(tx: AsyncConnection) -> Found:
             now = self._now()
             found = (await recovery.find(tx, fleet, place, now=now)).cut(asked.start, asked.end)
+            if found.size and not found.data:  # nothing would be given: no recovery, and no pin
+                raise ProblemError(ProblemReason.INVALID, f"start, end: there is nothing between them; it has {found.size} bytes")
             run = asked.run or found.run
             if run is None:
                 raise ProblemError(ProblemReason.INVALID, "run: say which run asks; no boundary has claimed this upload")

@@ -1,4 +1,4 @@
-"""How far behind each consumer group is: for the gateway's limit, `winnow topics lag` and a metric."""
+"""How far behind each consumer group is: for the gateway's limit, `winnow lag` and a metric."""
 
 import asyncio
 import time

@@ -129,8 +129,18 @@ async def test_pages_of_bytes_are_the_whole(house):
         assert answer.status_code == 206
         assert answer.headers["content-range"] == f"bytes {at - len(answer.content)}-{at - 1}/{len(text.encode())}"
     assert got == text.encode()
-    empty = await house.ask(committed.candidate_handle, start=10**6)
-    assert (empty.status_code, empty.content, empty.headers["content-range"]) == (206, b"", f"bytes */{len(got)}")
+
+
+async def test_a_stretch_without_bytes_is_no_recovery(house):
+    """At the end, behind it, or from a place to itself nothing is given: it is an error that says the size, no row and no pin."""
+    text = "## Décisions\n- über alles\n"
+    committed = await house.compact(text)
+    for stretch in ({"start": 10**6}, {"start": len(text.encode())}, {"start": 4, "end": 4}):
+        answer = await house.ask(committed.candidate_handle, **stretch)
+        assert answer.status_code == 422
+        assert f"it has {len(text.encode())} bytes" in answer.json()["detail"]
+    assert await house.rows("SELECT FROM recoveries WHERE fleet = $1") == []
+    assert house.counted("winnow_recoveries_total", via="agent", result="given") == 0
 
 
 async def test_hostile_bodies_are_refused(house):
