@@ -252,8 +252,9 @@ async def test_f17_a_stall_ends_with_the_deadline(server, kind, act):
     server.then(act)
     loop = asyncio.get_running_loop()
     began = loop.time()
-    answer = await ask(judge_at(server, kind, further_attempts=0), left=0.6)
-    assert loop.time() - began < 10 * 0.6
+    # With less a busy machine has none left to ask when the request is made: that is F17's neighbour, `deadline`.
+    answer = await ask(judge_at(server, kind, further_attempts=0), left=1.5)
+    assert loop.time() - began < 4 * 1.5
     assert (answer.outcome, errors(answer)) == (Outcome.UNJUDGED, ["timeout"])
 
 
