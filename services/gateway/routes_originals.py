@@ -1,7 +1,7 @@
 """Originals: exact bytes by handle, and uploads for claim checks."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Annotated
 
@@ -18,6 +18,7 @@ from winnow.contracts.envelope import explain
 from winnow.contracts.errors import Gone, NotFound
 from winnow.contracts.events import ClaimCheck, Messages, sha256
 from winnow.contracts.places import Place
+from winnow.storage.originals import Kind
 from winnow.storage.recovery import Found
 from winnow.telemetry.metrics import Metrics
 
@@ -50,13 +51,18 @@ async def recover(
     `<handle>.e5` is entry 5 of a candidate, `<handle>.m12` the text of message 12 of a history. For people and programs that look; an
     agent that asks for what was pruned uses `POST /v1/recoveries`.
     """
+    return await handed_over(request, key.fleet, handle)
+
+
+async def handed_over(request: Request, fleet: str, handle: str, *, more: Mapping[str, str] | None = None) -> Response:
+    """The bytes of a place of `fleet` for somebody who looks, with `more` headers. Raise `NotFound`, `Gone`, `ProblemError`."""
     parts = parts_of(request)
     with counted(parts.telemetry.metrics, "look") as given, ExitStack() as holding:
         place = Place.parse(handle)
-        described = await parts.gateway.described(key.fleet, place)
+        described = await parts.gateway.described(fleet, place)
         holding.enter_context(parts.bodies.hold(described.size))
-        found = await parts.gateway.look(key.fleet, place)
-        headers = headers_of(found)
+        found = await parts.gateway.look(fleet, place)
+        headers = headers_of(found) | dict(more or {})
         if headers["etag"] in {tag.strip() for tag in request.headers.get("if-none-match", "").split(",")}:
             return Response(None, 304, headers)
         given(len(found.data))
@@ -84,7 +90,7 @@ def headers_of(found: Found) -> dict[str, str]:
     """What is said of the bytes of a place beside them."""
     headers = {
         "etag": f'"{sha256(found.data)}"',
-        "content-disposition": "attachment",
+        "content-disposition": f'attachment; filename="{_file_name(found)}"',
         "winnow-kind": found.original.kind.value,
         "winnow-source": "true" if found.source else "false",
     }
@@ -93,6 +99,13 @@ def headers_of(found: Found) -> dict[str, str]:
     if len(found.data) < found.size:
         headers["content-range"] = f"bytes {found.start}-{found.end - 1}/{found.size}" if found.data else f"bytes */{found.size}"
     return headers
+
+
+def _file_name(found: Found) -> str:
+    """What a browser calls the file: nothing that a caller wrote stands in it."""
+    kind, part = found.original.kind, found.place.suffix
+    whose = "" if found.original.boundary_id is None else f"-{found.original.boundary_id}"
+    return f"{kind.value}{whose}{'' if part is None else f'-{part}'}.{'json' if kind is Kind.HISTORY and part is None else 'txt'}"
 
 
 class HeldResponse(Response):

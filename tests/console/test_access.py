@@ -3,10 +3,11 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
@@ -21,9 +22,10 @@ from tests.harness.pipeline import Stages, candidate
 from tests.harness.waiting import eventually
 from winnow.contracts.vocabulary import Reason
 from winnow.messaging.settings import KafkaSettings
-from winnow.storage import api_keys, dead_letters, fleets, raw, streams
+from winnow.storage import api_keys, dead_letters, erase, fleets, originals, raw, streams
 from winnow.storage.database import Database
 from winnow.storage.dead_letters import NewDeadLetter
+from winnow.storage.originals import Kind
 from winnow.storage.settings import DatabaseSettings
 from winnow.telemetry import Telemetry
 
@@ -74,15 +76,44 @@ class Place:
         assert found
         return found[1]
 
+    @property
+    def forms(self) -> list[str]:
+        """Where every form of the fleet goes."""
+        return [f"/console/fleets/{self.fleet}/{one}" for one in (f"dead-letters/{self.letter}/replay", "hold", "release")]
+
+    def send(self, http: httpx.AsyncClient, form: str, **fields: str):
+        return http.post(form, data={"because": "mended", "confirmed": "yes"} | fields, headers=self.headers)
+
     def replay(self, http: httpx.AsyncClient, **fields: str):
-        data = {"because": "mended", "confirmed": "yes"} | fields
-        return http.post(f"/console/fleets/{self.fleet}/dead-letters/{self.letter}/replay", data=data, headers=self.headers)
+        return self.send(http, self.forms[0], **fields)
 
     headers = {"sec-fetch-site": "same-origin"}  # noqa: RUF012  a test's constant
 
     async def replays(self) -> int:
         async with self.db.transaction() as tx:
             return (await dead_letters.get(tx, self.letter)).replays
+
+    async def held_because(self) -> str | None:
+        async with self.db.transaction() as tx:
+            return (await fleets.load(tx, [self.fleet]))[self.fleet].held_because
+
+    async def audited(self, kind: str) -> list[tuple[str, str, str, str]]:
+        """Action, role of the actor, reason and outcome of the fleet's audit rows of one kind, oldest first."""
+        query = "SELECT action, actor, because, outcome FROM audit_log WHERE fleet = $1 AND action LIKE $2 || '.%' ORDER BY id"
+        async with self.db.transaction() as tx:
+            rows = await raw.fetch(tx, query, self.fleet, kind)
+        return [(r["action"], r["actor"].partition(":")[0], r["because"], r["outcome"]) for r in rows]
+
+    async def handles(self) -> dict[Kind, str]:
+        async with self.db.transaction() as tx:
+            return await originals.handles_of(tx, self.fleet, self.boundary)
+
+    async def looks(self) -> list[tuple[str, str | None]]:
+        async with self.db.transaction() as tx:
+            rows = await raw.fetch(
+                tx, "SELECT kind, part FROM recoveries WHERE fleet = $1 AND event_id IS NULL AND via = 'gateway' ORDER BY id", self.fleet
+            )
+        return [(r["kind"], r["part"]) for r in rows]
 
 
 @pytest.fixture
@@ -117,8 +148,11 @@ async def test_nobody_sees_a_page_without_signing_in(place):
             assert answer.status_code == 303, page
             assert answer.headers["location"].startswith("/console/sign-in?next=/console/"), page
         assert (await http.get("/console")).headers["location"] == "/console/sign-in"
-        assert (await place.replay(http)).headers["location"] == "/console/sign-in"
-    assert await place.replays() == 0
+        for form in place.forms:
+            assert (await place.send(http, form)).headers["location"] == "/console/sign-in"
+        handle = (await place.handles())[Kind.CANDIDATE]
+        assert (await http.get(f"/console/fleets/{place.fleet}/originals/{handle}")).status_code == 303
+    assert (await place.replays(), await place.held_because(), await place.looks()) == (0, None, [])
 
 
 async def test_a_role_sees_what_it_may(place):
@@ -143,12 +177,15 @@ async def test_another_tenant_finds_nothing(place):
             assert (await http.get(f"{own}/boundaries/{place.boundary}")).status_code == 404
             assert (await http.get(f"{own}/dead-letters/{place.letter}")).status_code == (403 if role == "runtime" else 404)
             assert place.fleet not in (await http.get("/console")).text
-            answer = await http.post(
-                f"{own}/dead-letters/{place.letter}/replay",
-                data={"because": "x", "confirmed": "yes", "token": await place.token(http)},
-            )
-            assert answer.status_code == (404 if role == "operator" else 403)
-    assert await place.replays() == 0
+            token = await place.token(http)
+            for form in (f"{own}/dead-letters/{place.letter}/replay", *place.forms):
+                wanted = 404 if role == "operator" or place.fleet in form else 403
+                assert (await place.send(http, form, token=token)).status_code == wanted, (role, form)
+            for handle in (await place.handles()).values():
+                for at in (own, f"/console/fleets/{place.fleet}"):
+                    answer = await http.get(f"{at}/originals/{handle}")
+                    assert (answer.status_code, "HAT136" in answer.text) == (404, False)
+    assert (await place.replays(), await place.held_because(), await place.looks()) == (0, None, [])
 
 
 async def test_the_database_itself_keeps_dead_letters_apart(place):
@@ -190,12 +227,39 @@ async def test_a_replay_that_fails_is_written_down(place):
     assert (audited["because"], audited["outcome"]) == ("mended", "failed")
 
 
+async def test_an_operator_holds_and_releases_a_fleet(place):
+    """The pruner's gate is held and free again, the first reason stays, and the audit trail names the key and each reason."""
+    now = datetime.now(UTC)
+    async with place.person("operator") as http:
+        token = await place.token(http)
+        _, hold, release = place.forms
+        assert "Hold the fleet" in (await http.get(place.pages[0])).text
+        for because in ("new \x00\ncompressor", "another"):
+            answer = await place.send(http, hold, token=token, because=because, confirmed="")
+            assert (answer.status_code, answer.headers["location"]) == (303, place.pages[0])
+        assert await place.held_because() == "new \ufffd compressor"
+        page = (await http.get(place.pages[0])).text
+        assert "Release the fleet" in page
+        assert "Hold the fleet" not in page
+        assert (await place.send(http, release, token=token, confirmed="")).status_code == 422
+        async with place.db.transaction() as tx:
+            assert (await fleets.gate(tx, [place.fleet], now=now, stale_after=timedelta(minutes=1)))[place.fleet].held
+        assert (await place.send(http, release, token=token)).status_code == 303
+        assert (await place.send(http, release, token=token)).status_code == 303
+    assert await place.held_because() is None
+    done = [("fleet.hold", "operator", "new \ufffd compressor", "done"), ("fleet.release", "operator", "mended", "done")]
+    assert await place.audited("fleet") == done
+
+
 async def test_who_may_not_act_cannot_even_with_a_token(place):
-    """A key that may only look is refused the replay, whatever form it sends."""
-    for role in ("runtime", "auditor"):
+    """A key that may only look is refused every form, whatever it sends, and its pages have none."""
+    for role in ("runtime", "grader", "auditor"):
         async with place.person(role) as http:
-            assert (await place.replay(http, token=await place.token(http))).status_code == 403
-    assert await place.replays() == 0
+            token = await place.token(http)
+            for form in place.forms:
+                assert (await place.send(http, form, token=token)).status_code == 403
+            assert 'name="because"' not in (await http.get(place.pages[0])).text
+    assert (await place.replays(), await place.held_because()) == (0, None)
 
 
 #: What is wrong with a form or its headers, and the answer.
@@ -219,13 +283,60 @@ async def test_a_form_that_no_page_of_the_session_made_does_nothing(place):
         for fields, headers, status in WRONG_FORMS:
             data = {"because": "mended", "confirmed": "yes", "token": token} | fields
             sent = {k: v for k, v in (place.headers | headers).items() if v is not None}
-            answer = await http.post(
-                f"/console/fleets/{place.fleet}/dead-letters/{place.letter}/replay",
-                content="&".join(f"{k}={quote(v, errors='surrogatepass')}" for k, v in data.items()),
-                headers=sent | {"content-type": "application/x-www-form-urlencoded"},
-            )
-            assert answer.status_code == status, (fields, headers)
-    assert await place.replays() == 0
+            for form in place.forms:
+                if form.endswith("hold") and "confirmed" in fields:
+                    continue  # to hold needs no confirmation: it is the safe side
+                answer = await http.post(
+                    form,
+                    content="&".join(f"{k}={quote(v, errors='surrogatepass')}" for k, v in data.items()),
+                    headers=sent | {"content-type": "application/x-www-form-urlencoded"},
+                )
+                assert answer.status_code == status, (form, fields, headers)
+    assert (await place.replays(), await place.held_because()) == (0, None)
+
+
+async def test_originals_are_files_to_the_byte(place):
+    """Candidate, history, an entry and a message come as attachments that no browser opens or guesses at, and each look is noted."""
+    async with place.person("runtime") as http:
+        root = f"/console/fleets/{place.fleet}"
+        page = (await http.get(f"{root}/boundaries/{place.boundary}")).text
+        handles = await place.handles()
+        for handle in handles.values():
+            assert f"{root}/originals/{handle}" in page
+        candidate = handles[Kind.CANDIDATE]
+        assert f"{root}/originals/{candidate}.e1" in page
+        answer = await http.get(f"{root}/originals/{candidate}")
+        assert (answer.status_code, answer.content) == (200, TEXT.encode())
+        assert answer.headers["content-type"] == "application/octet-stream"
+        assert answer.headers["content-disposition"] == f'attachment; filename="candidate-{place.boundary}.txt"'
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        answer = await http.get(f"{root}/originals/{candidate}.e1")
+        assert answer.content in TEXT.encode()
+        assert answer.content.startswith(b"- Flight")
+        assert answer.headers["content-disposition"].endswith('-e1.txt"')
+        history = await http.get(f"{root}/originals/{handles[Kind.HISTORY]}")
+        assert history.headers["content-disposition"].endswith('.json"')
+        assert history.json()["history"]
+        committed = await http.get(f"{root}/originals/{handles[Kind.COMMITTED]}")
+        assert b"HAT136" in committed.content
+        assert await place.looks() == [("candidate", None), ("candidate", "e1"), ("history", None), ("committed", None)]
+        for wrong, status in ((f"{candidate}.e99", 404), ("x" * 32, 404), ("..%2f..%2fetc", 404), ("%00", 404), ("x" * 300, 404)):
+            answer = await http.get(f"{root}/originals/{wrong}")
+            assert answer.status_code == status, wrong
+            assert answer.headers["content-type"].startswith("text/html")
+
+
+async def test_an_erased_original_is_gone_and_offered_no_more(place):
+    """A file of an erased run is answered 410 with a page that says so."""
+    handle = (await place.handles())[Kind.CANDIDATE]
+    async with place.db.transaction() as tx:
+        await erase.erase_run(tx, place.fleet, "run-1", by="test", because="test", now=datetime.now(UTC))
+    async with place.person("operator") as http:
+        answer = await http.get(f"/console/fleets/{place.fleet}/originals/{handle}")
+        assert (answer.status_code, "expired or was erased" in answer.text) == (410, True)
 
 
 async def test_a_token_is_good_for_its_own_session_alone(place):
@@ -360,13 +471,25 @@ async def test_news_are_marks_and_bounded(place):
             assert await _marks(lines) == shown
             async with http.stream("GET", "/console/events"), http.stream("GET", "/console/events"):
                 refused = await http.get("/console/events")
-                assert (refused.status_code, refused.headers["retry-after"]) == (503, "15")
+                assert (refused.status_code, refused.headers["retry-after"]) == (429, "15")
             await Stages(place.db).one(candidate(TEXT, fleet=place.fleet, run="another"))
             async with asyncio.timeout(20):
                 news = await _marks(lines)
             assert news[place.fleet]["boundaries"] != shown[place.fleet]["boundaries"]
             assert news[place.fleet]["alerts"] == shown[place.fleet]["alerts"]
         await eventually(lambda: _opens(http), 20, what="room for another stream")
+
+
+async def test_a_burst_of_pages_takes_the_streams_that_there_are(place):
+    """Of thirty pages that ask at once three hear of changes, every other is told when to ask again, and pages go on being served."""
+    async with place.person("auditor") as http, AsyncExitStack() as stack:
+        answers = await asyncio.gather(*(stack.enter_async_context(http.stream("GET", "/console/events")) for _ in range(30)))
+        assert Counter(answer.status_code for answer in answers) == {200: 3, 429: 27}
+        assert {answer.headers.get("retry-after") for answer in answers if answer.status_code == 429} == {"15"}
+        for answer in answers:
+            if answer.status_code == 200:
+                assert place.fleet in await _marks(answer.aiter_lines())
+        assert (await http.get("/console")).status_code == 200
 
 
 async def _marks(lines: AsyncIterator[str]) -> dict:

@@ -40,10 +40,15 @@ class Feed:
         self._first = asyncio.Event()
         self._drained = False
 
-    @property
-    def full(self) -> bool:
-        """Nobody else may listen."""
-        return self._drained or self._count >= self._most
+    @contextmanager
+    def seat(self) -> Iterator[bool]:
+        """A place among the listeners until the block ends; false where there is none left. Taken at once, so that a burst is bounded."""
+        given = not self._drained and self._count < self._most
+        self._count += given
+        try:
+            yield given
+        finally:
+            self._count -= given
 
     def drain(self) -> None:
         """End all streams: the gateway stops."""
@@ -83,11 +88,10 @@ class Feed:
             for event in self._listeners.get(fleet, ()):
                 event.set()
 
-    async def stream(self, fleets: tuple[str, ...]) -> AsyncIterator[str]:
-        """Server-sent events: the marks of `fleets` at once, again whenever they change, and a comment now and then."""
+    async def stream(self, fleets: tuple[str, ...], told: Marks) -> AsyncIterator[str]:
+        """Server-sent events: `told`, the marks of `fleets` as they were, again whenever they change, and a comment now and then."""
         ends = time.monotonic() + LIFE_S
         with self._listening(fleets) as changed:
-            told = await self.marks(fleets)
             yield _event(told)
             while not self._drained and time.monotonic() < ends:
                 try:
@@ -104,14 +108,13 @@ class Feed:
     @contextmanager
     def _listening(self, fleets: tuple[str, ...]) -> Iterator[asyncio.Event]:
         event = asyncio.Event()
-        self._count += 1
+        event.set()  # a look may have come between the marks that the listener was told and this
         for fleet in fleets:
             self._listeners[fleet].add(event)
         self._first.set()
         try:
             yield event
         finally:
-            self._count -= 1
             for fleet in fleets:
                 self._listeners[fleet].discard(event)
                 if not self._listeners[fleet]:

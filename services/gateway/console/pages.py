@@ -56,6 +56,7 @@ class Pages:
         made.filters |= {
             "visible": text.visible,
             "line": text.line,
+            "told": text.told,
             "count": numbers.count,
             "percent": numbers.percent,
             "seconds": numbers.seconds,
@@ -89,14 +90,14 @@ class PageRoute(APIRoute):
             except SignInError:
                 return redirect(SIGN_IN if request.method != "GET" or request.url.path == ROOT else f"{SIGN_IN}?next={_quoted(request)}")
             except (RequestValidationError, HTTPException):
-                return _failed(request, ProblemError(ProblemReason.NOT_FOUND, "there is no such page"))
+                return failed(request, ProblemError(ProblemReason.NOT_FOUND, "there is no such page"))
             except Exception as exc:  # noqa: BLE001  a person sees a page, whatever went wrong
                 problem = translate(exc)
                 if problem is None:  # a defect of ours: told to the people who mend it, as the outermost layer does for the API
                     route, number = self.path, request_id_of(request)
                     parts_of(request).telemetry.log.error("http_error", exc=exc, route=route, request_id=number)
                     problem = ProblemError(ProblemReason.INTERNAL, "a defect of the gateway; its log has the request id")
-                return _failed(request, problem)
+                return failed(request, problem)
 
         return handled
 
@@ -111,7 +112,8 @@ def _quoted(request: Request) -> str:
     return quote(asked, safe="/")
 
 
-def _failed(request: Request, problem: ProblemError) -> Response:
+def failed(request: Request, problem: ProblemError) -> Response:
+    """A page that says what went wrong."""
     pages: Pages = request.app.state.console.pages
     title = KINDS[problem.reason][1]
     said = {"title": title, "detail": problem.detail, "request_id": request_id_of(request), "viewer": None, "fleet": None}

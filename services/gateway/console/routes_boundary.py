@@ -1,4 +1,4 @@
-"""One boundary: the candidate beside what was committed of it, each entry with why, and the texts around it."""
+"""One boundary: the candidate beside what was committed of it, each entry with why, the texts around it, and all of it as files."""
 
 import asyncio
 from typing import Annotated
@@ -9,19 +9,30 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.gateway.console.console import SignedIn, console_of
 from services.gateway.console.live import page
-from services.gateway.console.pages import ROOT, PageRoute
+from services.gateway.console.pages import HEADERS, ROOT, PageRoute
 from services.gateway.console.views import summaries
 from services.gateway.problems import ProblemError
+from services.gateway.routes_originals import handed_over
 from winnow.client.api import ProblemReason
 from winnow.contracts.vocabulary import Decision
 from winnow.storage import boundaries, boundary_trail, entries, glance, originals
 from winnow.storage.boundaries import Boundary
 from winnow.storage.keys import ContentKey, Key
+from winnow.storage.originals import Kind
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 #: Characters of a whole text that is shown beside the entries.
 TEXT_CHARS = 60_000
+#: Originals that a page offers as files.
+FILES = frozenset({Kind.TASK, Kind.HISTORY, Kind.PREVIOUS, Kind.CANDIDATE, Kind.COMMITTED})
+
+
+@router.get(ROOT + "/fleets/{fleet}/originals/{handle}")
+async def original(request: Request, viewer: SignedIn, fleet: str, handle: Annotated[str, Path(max_length=200)]) -> Response:
+    """An original or a part of it as a file, byte for byte; that it was looked at is noted, as over the API."""
+    viewer.within(fleet)
+    return await handed_over(request, fleet, handle, more=HEADERS)
 
 
 @router.get(ROOT + "/fleets/{fleet}/boundaries/{boundary_id}")
@@ -37,6 +48,7 @@ async def boundary(request: Request, viewer: SignedIn, fleet: str, boundary_id: 
         history = await entries.history(tx, key)
         texts = await _texts(tx, found)
         trail = await boundary_trail.load(tx, found)
+        handles = await originals.handles_of(tx, fleet, boundary_id)
     kept = sum(1 for h in history if h.decision is not None and h.decision.decision is Decision.KEPT)
     pruned = sum(1 for h in history if h.decision is not None and h.decision.decision is Decision.PRUNED)
 
@@ -57,6 +69,8 @@ async def boundary(request: Request, viewer: SignedIn, fleet: str, boundary_id: 
             texts={name: None if data is None else data.decode("utf-8", "replace") for name, data in texts.items()},
             text_chars=TEXT_CHARS,
             trail=trail,
+            # What is left of them: a text of which nothing is stored any more has no file either.
+            handles={kind.value: handle for kind, handle in handles.items() if kind in FILES and texts.get(kind.value, b"") is not None},
         )
 
     return await asyncio.to_thread(made)  # hundreds of entries take a tenth of a second, in which nobody else would be served

@@ -1,12 +1,15 @@
 """Style, scripts, and the stream that tells open pages of news."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from services.gateway.console.console import SignedIn, console_of
-from services.gateway.console.pages import HEADERS, ROOT, PageRoute
+from services.gateway.console.feed import Feed
+from services.gateway.console.pages import HEADERS, ROOT, PageRoute, failed
 from services.gateway.problems import ProblemError, overloaded
 from winnow.client.api import ProblemReason
 
@@ -24,6 +27,8 @@ _FILES = {
 }
 #: Seconds that a browser may keep a file without asking: short, since a new release changes them under the same names.
 KEEP_S = 300
+#: Seconds after which a page without a stream asks for one again; `console.js` has the same.
+ASK_S = 15
 
 
 @router.get(ROOT + "/static/{name}")
@@ -38,9 +43,23 @@ async def static(name: str) -> Response:
 
 @router.get(ROOT + "/events")
 async def events(request: Request, viewer: SignedIn) -> Response:
-    """Server-sent events: that something of the viewer's fleets has changed. 503 where too many listen; the page then asks now and then."""
+    """Server-sent events: that something of the viewer's fleets has changed. 429 where too many listen; the page then asks now and then."""
     feed = console_of(request).feed
-    if feed.full:
-        raise overloaded("too many pages hear of changes at once", 15, status=503)
-    headers = HEADERS | {"x-accel-buffering": "no"}
-    return StreamingResponse(feed.stream(viewer.fleets), 200, headers, media_type="text/event-stream")
+    told = await feed.marks(viewer.fleets)  # a database that is away is an answer, not a stream that breaks off
+    refused = failed(request, overloaded("too many pages hear of changes at once", ASK_S))
+    return Listening(feed.stream(viewer.fleets, told), feed, refused)
+
+
+class Listening(StreamingResponse):
+    """A stream as long as it has a seat, which it takes when it begins: what is never sent holds none."""
+
+    def __init__(self, events: AsyncIterator[str], feed: Feed, refused: Response) -> None:
+        """`refused` is sent in its place where there is no seat."""
+        super().__init__(events, 200, HEADERS | {"x-accel-buffering": "no"}, media_type="text/event-stream")
+        self._feed = feed
+        self._refused = refused
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream, or that there is no room for it."""
+        with self._feed.seat() as given:
+            await (super().__call__ if given else self._refused)(scope, receive, send)

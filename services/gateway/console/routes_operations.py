@@ -1,4 +1,4 @@
-"""Dead letters and their replay, the audit trail, and the judges."""
+"""What operators do to a fleet, dead letters and their replay, the audit trail, and the judges."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -11,10 +11,9 @@ from services.gateway import operating
 from services.gateway.console.console import SignedIn, console_of
 from services.gateway.console.live import page
 from services.gateway.console.pages import ROOT, PageRoute, redirect
-from services.gateway.console.routes_session import signed_form
+from services.gateway.console.routes_session import reasoned_form
 from services.gateway.console.views import letters
-from services.gateway.problems import ProblemError
-from winnow.client.api import ProblemReason
+from services.gateway.parts import parts_of
 from winnow.contracts.access import Right
 from winnow.storage import audit, dead_letters, glance, judge_reports
 
@@ -26,8 +25,24 @@ RowId = Annotated[int, Field(ge=1, lt=2**63)]
 ROWS = 50
 #: What the page of judges looks back on.
 JUDGES = timedelta(days=30)
-#: Characters of a person's reason.
-REASON_CHARS = 500
+
+
+@router.post(ROOT + "/fleets/{fleet}/hold")
+async def hold(request: Request, viewer: SignedIn, fleet: str) -> Response:
+    """Let nothing be pruned until the fleet is released; where it is held already, the first reason stays."""
+    key = viewer.within(fleet, Right.OPERATE)
+    because = await reasoned_form(request, viewer)
+    await parts_of(request).operating.hold(key, because)
+    return redirect(f"{ROOT}/fleets/{fleet}")
+
+
+@router.post(ROOT + "/fleets/{fleet}/release")
+async def release(request: Request, viewer: SignedIn, fleet: str) -> Response:
+    """End a hold: the fleet's own mode counts again, and streams that had alarmed begin a new epoch."""
+    key = viewer.within(fleet, Right.OPERATE)
+    because = await reasoned_form(request, viewer, confirmed="what held it is mended")
+    await parts_of(request).operating.release(key, because)
+    return redirect(f"{ROOT}/fleets/{fleet}")
 
 
 @router.get(ROOT + "/fleets/{fleet}/dead-letters")
@@ -58,10 +73,7 @@ async def letter(request: Request, viewer: SignedIn, fleet: str, letter_id: RowI
 async def replay(request: Request, viewer: SignedIn, fleet: str, letter_id: RowId) -> Response:
     """Put the original body on its topic again, through the outbox, and write down who did it and why."""
     key = viewer.within(fleet, Right.OPERATE)
-    fields = await signed_form(request, viewer)
-    because = " ".join(fields.get("because", "").split())[:REASON_CHARS]
-    if fields.get("confirmed") != "yes" or not because:
-        raise ProblemError(ProblemReason.INVALID, "say why, and confirm that the cause is mended; then replay")
+    because = await reasoned_form(request, viewer, confirmed="the cause is mended")
     console = console_of(request)
     try:
         async with console.reading.of(fleet, writes=True) as tx:

@@ -18,6 +18,8 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 #: Bytes of a form: a key, a reason of a few lines, a token.
 FORM_BYTES = 16 * limits.KIB
+#: Characters of a person's reason, as over the API.
+REASON_CHARS = 500
 
 
 async def form_of(request: Request) -> dict[str, str]:
@@ -52,6 +54,20 @@ async def signed_form(request: Request, viewer: Viewer) -> dict[str, str]:
     if not console_of(request).sessions.sent(viewer.session, fields.get("token", "")):
         raise ProblemError(ProblemReason.FORBIDDEN, "the form is not of this session; load the page again and repeat")
     return fields
+
+
+async def reasoned_form(request: Request, viewer: Viewer, *, confirmed: str | None = None) -> str:
+    """The reason in a form of the viewer's session, as one line.
+
+    Raise `ProblemError` where there is none, or where it lacks the confirmation that `confirmed` says in words.
+    """
+    fields = await signed_form(request, viewer)
+    because = " ".join(fields.get("because", "").split())[:REASON_CHARS]
+    if not because:
+        raise ProblemError(ProblemReason.INVALID, "say why: the reason goes into the audit trail")
+    if confirmed is not None and fields.get("confirmed") != "yes":
+        raise ProblemError(ProblemReason.INVALID, f"confirm that {confirmed}, then send the form again")
+    return because
 
 
 @router.get(SIGN_IN)

@@ -30,6 +30,7 @@ async def stream_list(request: Request, viewer: SignedIn, fleet: str) -> Respons
     async with console_of(request).reading.of(fleet) as tx:
         marks = {fleet: await glance.marks(tx, fleet)}
         found = await overview.streams(tx, fleet)
+    found.sort(key=lambda s: (s.verdict != "breached", s.family == "label_free", s.stream))  # what asks for somebody comes first
     return page(request, viewer, "streams.html", fleet=fleet, marks=marks, streams=found)
 
 

@@ -44,11 +44,12 @@
 
   const stacked = (data) => {
     const sums = data.xs.map(() => 0);
-    return data.columns.map((column, k) => (data.series[k].draw === "stack" ? column.map((v, i) => (sums[i] += v ?? 0)) : column));
+    return data.columns.map((column, k) => (data.series[k].draw === "stack" ? column.map((v, i) => ((sums[i] += v ?? 0), v ? sums[i] : null)) : column));
   };
 
   const chart = (figure) => {
     const data = read(figure.querySelector("table"));
+    const plot = figure.querySelector(".plot");
     const ink = inks();
     const columns = stacked(data);
     const both = data.series.some((s) => s.draw === "stack") && data.series.some((s) => s.draw === "line");
@@ -58,7 +59,7 @@
     // The tallest part of a stack is drawn first, or it would cover the others.
     const order = data.series.map((_, k) => k).sort((a, b) => (data.series[a].draw === "stack" && data.series[b].draw === "stack" ? b - a : 0));
     const options = {
-      width: figure.clientWidth - 2,
+      width: plot.clientWidth,
       height: figure.classList.contains("tall") ? TALL : HEIGHT,
       tzDate: (s) => uPlot.tzDate(new Date(s * 1000), "UTC"),
       legend: { live: false },
@@ -69,19 +70,19 @@
         ...(both ? { right: { range: (_, __, high) => [0, Math.max(1, high * 1.15)] } } : {}),
       },
       axes: [
-        { ...axis, size: 28, ...(data.time ? { values: "{MM}-{DD}", space: 52, incrs: [1, 2, 7].map((d) => d * DAY_S) } : {}) },
-        { ...axis, size: 48, ...(share ? { values: (_, all) => all.map((v) => Math.round(100 * v) + " %") } : {}) },
-        ...(both ? [{ ...axis, scale: "right", side: 1, size: 52, grid: { show: false } }] : []),
+        { ...axis, size: 28, ...named(figure.dataset.xName, font, 20), ...(data.time ? { values: "{MM}-{DD}", space: 52, incrs: [1, 2, 7].map((d) => d * DAY_S) } : {}) },
+        { ...axis, size: 48, ...named(figure.dataset.yName, font, 18), ...(share ? { values: (_, all) => all.map((v) => Math.round(100 * v) + " %") } : {}) },
+        ...(both ? [{ ...axis, scale: "right", side: 1, size: 52, ...named(figure.dataset.rightName, font, 18), grid: { show: false } }] : []),
       ],
       series: [{ label: data.time ? "day" : "unit" }, ...order.map((k) => line(data.series[k], ink, both, data.time))],
       hooks: { drawClear: [(u) => shade(u, figure, ink)] },
     };
-    const plot = figure.querySelector(".plot");
     plot.replaceChildren();
     const made = new uPlot(options, [data.xs, ...order.map((k) => columns[k])], plot);
     drawn.add({ figure, made });
   };
 
+  const named = (label, font, size) => (label ? { label, labelFont: font, labelSize: size, labelGap: 0 } : {});
   const padded = (low, high) => {
     const room = Math.max(0.05, (high - low) * 0.08);
     return [low - room, high + room];

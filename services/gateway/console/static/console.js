@@ -7,12 +7,13 @@
   let shown = JSON.parse(body.dataset.marks);
   const button = document.getElementById("live");
   const updated = document.getElementById("updated");
-  const POLL_MS = 15000; // where the gateway has no stream left for this page
+  const slow = document.getElementById("slow");
+  const ASK_MS = 15000; // where the gateway has no stream left for this page
   const QUIET_MS = 300; // several changes at once are one fetch
   let on = true;
   let waiting = false;
   let source = null;
-  let poll = null;
+  let again = null;
 
   const stale = (marks) =>
     Object.keys(shown).some((fleet) => kinds.some((kind) => marks[fleet] && marks[fleet][kind] !== shown[fleet][kind]));
@@ -23,7 +24,10 @@
   };
 
   // Whatever a person has opened, or stands on, stays as it is.
+  const begun = (root) =>
+    [...root.querySelectorAll("form input:not([type=hidden])")].some((one) => one.value !== one.defaultValue || one.checked !== one.defaultChecked);
   const put = (old, fresh) => {
+    if (begun(old)) return; // half a form is somebody's work
     old.querySelectorAll("details[id][open]").forEach((one) => {
       const same = fresh.querySelector("#" + CSS.escape(one.id));
       if (same) same.open = true;
@@ -63,27 +67,39 @@
     }
   };
 
+  // "Live" is said only while a stream tells of changes; the foot of the page says what is left out without one.
+  const name = (text, why = "") => {
+    button.textContent = text;
+    button.title = why;
+    slow.textContent = why;
+    slow.hidden = !why;
+  };
   const listen = () => {
     source = new EventSource("/console/events");
     source.addEventListener("marks", (event) => {
+      name("Live");
       if (stale(JSON.parse(event.data))) refresh();
     });
     source.onerror = () => {
       if (source.readyState !== EventSource.CLOSED) return; // it comes back by itself
-      poll ??= setInterval(refresh, POLL_MS);
+      name("Every 15 s", "The gateway tells as many pages of changes as it may; this one asks every 15 seconds.");
+      again = setTimeout(() => {
+        refresh();
+        listen();
+      }, ASK_MS);
     };
   };
   const end = () => {
     source?.close();
-    clearInterval(poll);
-    source = poll = null;
+    clearTimeout(again);
+    source = again = null;
   };
 
   button.hidden = false;
   button.addEventListener("click", () => {
     on = !on;
     button.setAttribute("aria-pressed", String(on));
-    button.textContent = on ? "Live" : "Paused";
+    name(on ? "Live" : "Paused");
     if (on) {
       listen();
       refresh();

@@ -1,6 +1,8 @@
 """Untrusted text for a page: what would act on the page, or hide in it, is written out."""
 
+import json
 import re
+from collections.abc import Iterator, Mapping
 
 from markupsafe import Markup, escape
 
@@ -33,3 +35,17 @@ def line(text: str, most: int = 120) -> Markup:
     words = " ".join(text[: 4 * most].split())
     shown = visible(words[:most], most)
     return shown if len(words) <= most and len(text) <= 4 * most else shown + Markup("…")
+
+
+#: Details of one row that a page shows, and the characters of each.
+MOST_DETAILS, DETAIL_CHARS = 12, 160
+
+
+def told(details: Mapping[str, object]) -> Iterator[tuple[Markup, Markup]]:
+    """Names and values of an audit row's details; what says nothing (null, an empty list) is left out."""
+    said = [(name, value) for name, value in details.items() if value not in (None, "", [], {})]
+    for name, value in said[:MOST_DETAILS]:
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield line(name.replace("_", " "), 60), line(shown, DETAIL_CHARS)
+    if len(said) > MOST_DETAILS:
+        yield Markup(""), Markup("and {} more").format(len(said) - MOST_DETAILS)

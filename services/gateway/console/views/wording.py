@@ -53,6 +53,13 @@ FINDINGS: Mapping[FindingKind, str] = {
     FindingKind.REWRITTEN_CONSTRAINT: "restates a condition differently",
     FindingKind.INVENTED_DELIVERABLE: "asks for something that nobody asked for",
 }
+KINDS: Mapping[str, str] = {
+    "task": "task",
+    "history": "history (H and R, as JSON)",
+    "previous": "previous summary",
+    "candidate": "candidate",
+    "committed": "committed summary",
+}
 SECTIONS: Mapping[SectionClass, str] = {
     SectionClass.OBSERVATION: "observations",
     SectionClass.FORWARD: "plans",
