@@ -16,7 +16,7 @@ from functools import partial
 
 from opentelemetry.context import Context
 
-from services.judge import spans
+from services.judge import genai, spans
 from winnow.compaction.recovered import keys_of, relabelled
 from winnow.contracts import ids
 from winnow.contracts.deadline import Deadline
@@ -133,6 +133,8 @@ class Asking:
         answer = calls.without_canaries(request.evidence, answer)
         calls.end(intent, judge.id, answer, self._clock(), took, started=remote)
         self._count(judge, answer, took)
+        for call in answer.calls:
+            genai.count(self._telemetry.metrics, judge if call.judge is None else self._judges.get(call.judge.name, judge), call)
         return answer
 
     def _count(self, judge: Judge, answer: JudgeAnswer, took: float) -> None:

@@ -12,10 +12,12 @@ from datetime import datetime
 
 from opentelemetry.util.types import AttributeValue
 
+from services.judge import genai
 from services.judge.asking import Asking, Told
+from winnow.compaction.decide import DEFAULT_TAU
 from winnow.contracts.events import Evidence
 from winnow.contracts.topics import EVIDENCE, SCORES, Topic
-from winnow.contracts.vocabulary import Reason
+from winnow.contracts.vocabulary import Reason, Rules
 from winnow.judging.port import Judge
 from winnow.messaging.records import Dead, Handled, Received
 from winnow.storage import alerts, boundaries, erase, fleets, judge_calls, originals, stages
@@ -83,8 +85,7 @@ class JudgeHandler:
             else:
                 valid.append(received)
         new = [r for r in valid if Key(r.event.fleet, r.event.boundary_id) not in stored]
-        names = {id(r): _judge_of(known[Key(r.event.fleet, r.event.boundary_id)], points) for r in new}
-        answers = await self._ask(new, names, known)
+        answers = await self._ask(new, known, points)
         if answers:
             stored |= await self._store(answers)
         missing = [key for r in new if (key := Key(r.event.fleet, r.event.boundary_id)) not in stored]
@@ -97,7 +98,7 @@ class JudgeHandler:
         return Handled(outgoing=outgoing, dead=dead)
 
     async def _ask(
-        self, batch: Sequence[Received[Evidence]], names: Mapping[int, str | None], known: Mapping[Key, Boundary]
+        self, batch: Sequence[Received[Evidence]], known: Mapping[Key, Boundary], points: Mapping[int, fleets.OperatingPoint]
     ) -> list[_Answered]:
         """Ask the judge of each boundary, a few at a time; a local judge never waits, so its boundaries come one after another."""
         gate = asyncio.Semaphore(REMOTE_CONCURRENCY)
@@ -105,9 +106,13 @@ class JudgeHandler:
         async def one(received: Received[Evidence]) -> _Answered:
             """Judge one boundary."""
             boundary = known[Key(received.event.fleet, received.event.boundary_id)]
+            point = points.get(boundary.operating_point) if boundary.operating_point is not None else None
             async with gate:
-                told = await self._asking.ask(received.event, names[id(received)], boundary, received.context)
+                # The judge of the operating point that the retriever stamped; what an event says of it decides nothing.
+                told = await self._asking.ask(received.event, None if point is None else point.point.judge, boundary, received.context)
             annotate(received.context, _said(told))
+            tau = DEFAULT_TAU if point is None or boundary.rules is Rules.PUBLISHED else point.point.tau
+            genai.tell(self._telemetry.evaluations, received.context, told.event, tau=tau)
             await asyncio.sleep(0)  # the other services of this process get their turn
             return _Answered(received=received, told=told)
 
@@ -153,9 +158,3 @@ def _said(told: Told) -> dict[Attr, AttributeValue | None]:
         Attr.ENTRIES_TOTAL: len(event.scores),
         Attr.ENTRIES_UNSCORED: sum(score.score is None for score in event.scores),
     }
-
-
-def _judge_of(boundary: Boundary, points: Mapping[int, fleets.OperatingPoint]) -> str | None:
-    """The judge of the operating point that the retriever stamped; what an event says of it decides nothing."""
-    stamped = None if boundary.operating_point is None else points.get(boundary.operating_point)
-    return stamped.point.judge if stamped is not None else None

@@ -37,7 +37,7 @@ GROUPING = r"\b(?:by|on|without|ignoring|group_left|group_right)\s*\(([^)]*)\)"
 def series_of(expr: str) -> dict[str, set[str]]:
     """Names of metrics in an expression, without the suffixes of histograms, and the labels that their selectors ask for."""
     found: dict[str, set[str]] = {}
-    for name, selector in re.findall(r"\b(winnow_[a-z0-9_]+|up)\b(?:\{([^}]*)\})?", re.sub(GROUPING, "()", expr)):
+    for name, selector in re.findall(r"\b((?:winnow|gen_ai_client)_[a-z0-9_]+|up)\b(?:\{([^}]*)\})?", re.sub(GROUPING, "()", expr)):
         base = name if name in METRICS else re.sub(r"_(?:bucket|sum|count)$", "", name)
         found.setdefault(base, set()).update(re.findall(r"([a-z_]+)\s*(?:=~|!~|!=|=)", selector))
     return found

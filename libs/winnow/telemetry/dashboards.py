@@ -246,6 +246,14 @@ ASSURANCE: Final = Dashboard(
                     queries=(Query(expr="sum by (judge) (increase(winnow_judge_cost_usd_total[1h]))", legend="{{judge}}"),),
                 ),
                 Panel(title="Tokens", queries=(rate("winnow_judge_tokens_total", "judge", "direction"),)),
+                Panel(
+                    title="Model call (p99)", unit="s",
+                    queries=(quantile(0.99, "gen_ai_client_operation_duration_seconds", "gen_ai_provider_name", "gen_ai_request_model"),),
+                ),
+                Panel(
+                    title="Tokens of a call (median)",
+                    queries=(quantile(0.5, "gen_ai_client_token_usage", "gen_ai_request_model", "gen_ai_token_type"),),
+                ),
             ),
         ),
         (

@@ -30,8 +30,9 @@ CounterName = Literal[
     "winnow_published_total",
     # Counter: events that the broker refused or did not confirm in time.
     "winnow_publish_errors_total",
-    # Counter: claim checks by result.
+    # Counter: times that partitions with records before them stood still, by what was done.
     "winnow_stalls_total",
+    # Counter: claim checks by result.
     "winnow_claim_checks_total",
     # Counter: outbox rows sent.
     "winnow_outbox_sent_total",
@@ -123,6 +124,10 @@ HistogramName = Literal[
     "winnow_http_request_seconds",
     # Histogram, seconds: one search of originals.
     "winnow_recovery_search_seconds",
+    # Histogram, tokens: one call of a remote judge's model, by OpenTelemetry's GenAI conventions.
+    "gen_ai_client_token_usage",
+    # Histogram, seconds: one call of a remote judge's model, by the same conventions.
+    "gen_ai_client_operation_duration_seconds",
 ]
 MetricName = CounterName | GaugeName | HistogramName
 Kind = Literal["counter", "gauge", "histogram"]
@@ -132,6 +137,12 @@ LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 SCORE_BUCKETS = tuple(round(0.05 * step, 2) for step in range(1, 20))
 SIZE_BUCKETS = tuple(float(1024 * 4**power) for power in range(8))
 COUNT_BUCKETS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
+#: Those that the GenAI conventions advise (section "Generative AI client metrics"), so that charts made for other clients fit.
+TOKEN_BUCKETS = tuple(float(4**power) for power in range(14))
+CALL_BUCKETS = tuple(round(0.01 * 2**power, 2) for power in range(14))
+#: Labels of the GenAI metrics: the conventions' attributes with underscores. Models and hosts are those that are configured; the model that
+#: answers is left out, for the other side chooses its name.
+GENAI_LABELS = ("gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +158,8 @@ class Metric:
     buckets: tuple[float, ...] = ()
     #: What an operator does when it looks wrong; empty where nothing is to be done.
     remedy: str = ""
+    #: Name and unit (UCUM) over OTLP where a convention gives them; empty: made from `name`.
+    otel: tuple[str, str] | None = None
 
 
 def _counter(name: CounterName, doc: str, *labels: str, remedy: str = "") -> Metric:
@@ -295,6 +308,17 @@ _ALL = (
     _histogram("winnow_fold_seconds", "Seconds of one transaction of the monitor that folds."),
     _histogram("winnow_http_request_seconds", "Seconds of an HTTP request by route template.", "route"),
     _histogram("winnow_recovery_search_seconds", "Seconds of one search of originals."),
+    Metric(
+        name="gen_ai_client_token_usage", kind="histogram", otel=("gen_ai.client.token.usage", "{token}"), buckets=TOKEN_BUCKETS,
+        doc="Tokens of one call of a remote judge's model, by type: input, output; only where the answer tells them.",
+        labels=(*GENAI_LABELS, "gen_ai_token_type"),
+    ),
+    Metric(
+        name="gen_ai_client_operation_duration_seconds", kind="histogram", otel=("gen_ai.client.operation.duration", "s"),
+        doc="Seconds of one call of a remote judge's model, retries included; error_type is empty where it gave every answer.",
+        labels=(*GENAI_LABELS, "error_type"), buckets=CALL_BUCKETS,
+        remedy="Grows: the provider is slow; what is later than the deadline is `unjudged`, or the fallback's.",
+    ),
 )  # fmt: skip
 
 METRICS: Mapping[MetricName, Metric] = {metric.name: metric for metric in _ALL}

@@ -1,14 +1,14 @@
 """Metrics and logs over OTLP/HTTP, beside `/metrics` and standard error, for whoever has a collector and no scraper.
 
 Names are OpenTelemetry's form of the registry's: `winnow_boundary_seconds` is `winnow.boundary` in seconds, `winnow_batches_total` the
-counter `winnow.batches`. A collector that writes them for Prometheus again gives the registry's names, so that dashboards and rules fit
-both ways.
+counter `winnow.batches`; metrics of a convention have its names, units and attributes. A collector that writes them for Prometheus again
+gives the registry's names, so that dashboards and rules fit both ways.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opentelemetry._logs import SeverityNumber
@@ -33,9 +33,11 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from winnow.telemetry.logs import Sampler
 from winnow.telemetry.metrics import Metrics
 from winnow.telemetry.names import METRICS
+from winnow.telemetry.names import Metric as RegisteredMetric
 from winnow.telemetry.redaction import describe, mask
 from winnow.telemetry.settings import TelemetrySettings
-from winnow.telemetry.traces import package_version
+from winnow.telemetry.spans import Attr
+from winnow.telemetry.traces import package_version, resource
 
 if TYPE_CHECKING:
     from opentelemetry.util.types import AnyValue
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 #: Units by the end of a name, as Prometheus writes it and as OpenTelemetry (UCUM) does.
 UNITS = (("_seconds", "s"), ("_bytes", "By"))
+#: Attributes of the conventions by the labels that stand for them.
+CONVENTIONAL = {attribute.value.replace(".", "_"): attribute.value for attribute in Attr}
 #: Loggers of the exporters: what they say of a failed export must not be exported.
 OWN_LOGGERS = ("opentelemetry", "urllib3", "requests")
 
@@ -54,6 +58,9 @@ _SEVERITY = (
 
 def otel_name(name: str) -> tuple[str, str]:
     """Name and unit of a metric of the registry in OpenTelemetry's form."""
+    known = next((metric.otel for metric in METRICS.values() if metric.name == name), None)
+    if known is not None:
+        return known
     bare = name.removesuffix("_total")
     for ending, unit in UNITS:
         if bare.endswith(ending):
@@ -62,10 +69,11 @@ def otel_name(name: str) -> tuple[str, str]:
     return f"winnow.{bare.removeprefix('winnow_')}", "1"
 
 
-def resource(service: str) -> Resource:
-    """Who sends."""
-    name = f"winnow-{service}" if service else "winnow"
-    return Resource.create({"service.name": name, "service.namespace": "winnow", "service.version": package_version()})
+def otel_attributes(metric: RegisteredMetric, labels: Mapping[str, str]) -> dict[str, str]:
+    """The labels of a series as attributes: those of a convention by its names, without what is empty (Prometheus has no absent label)."""
+    if metric.otel is None:
+        return dict(labels)
+    return {CONVENTIONAL.get(name, name): value for name, value in labels.items() if value}
 
 
 def data_of(metrics: Metrics, *, of: Resource, began_ns: int, now_ns: int) -> MetricsData:
@@ -83,9 +91,9 @@ def _metric(family: str, samples: "Sequence[Sample]", began_ns: int, now_ns: int
         return None
     name, unit = otel_name(known.name)
     if known.kind == "histogram":
-        return Metric(name=name, description=known.doc, unit=unit, data=_histogram(samples, began_ns, now_ns))
+        return Metric(name=name, description=known.doc, unit=unit, data=_histogram(known, samples, began_ns, now_ns))
     points = [
-        NumberDataPoint(attributes=dict(s.labels), start_time_unix_nano=began_ns, time_unix_nano=now_ns, value=s.value)
+        NumberDataPoint(attributes=otel_attributes(known, s.labels), start_time_unix_nano=began_ns, time_unix_nano=now_ns, value=s.value)
         for s in samples
         if not s.name.endswith("_created")
     ]
@@ -95,7 +103,7 @@ def _metric(family: str, samples: "Sequence[Sample]", began_ns: int, now_ns: int
     return Metric(name=name, description=known.doc, unit=unit, data=data)
 
 
-def _histogram(samples: "Sequence[Sample]", began_ns: int, now_ns: int) -> Histogram:
+def _histogram(metric: RegisteredMetric, samples: "Sequence[Sample]", began_ns: int, now_ns: int) -> Histogram:
     """Buckets that count what is in them alone, from those of Prometheus, which count all that is smaller too."""
     cumulative: dict[tuple[tuple[str, str], ...], dict[float, float]] = {}
     sums: dict[tuple[tuple[str, str], ...], float] = {}
@@ -111,8 +119,9 @@ def _histogram(samples: "Sequence[Sample]", began_ns: int, now_ns: int) -> Histo
         counts = [int(below[bound] - (below[bounds[n - 1]] if n else 0)) for n, bound in enumerate(bounds)]
         points.append(
             HistogramDataPoint(
-                attributes=dict(key), start_time_unix_nano=began_ns, time_unix_nano=now_ns, count=sum(counts), sum=sums.get(key, 0.0),
-                bucket_counts=counts, explicit_bounds=bounds[:-1], min=float("nan"), max=float("nan"),
+                attributes=otel_attributes(metric, dict(key)), start_time_unix_nano=began_ns, time_unix_nano=now_ns,
+                count=sum(counts), sum=sums.get(key, 0.0), bucket_counts=counts, explicit_bounds=bounds[:-1],
+                min=float("nan"), max=float("nan"),
             )
         )  # fmt: skip
     return Histogram(data_points=points, aggregation_temporality=AggregationTemporality.CUMULATIVE)

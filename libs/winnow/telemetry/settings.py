@@ -24,8 +24,9 @@ class TelemetrySettings(BaseSettings):
     )
     otlp_signals: str = Field(
         default="traces",
-        pattern=r"^(traces|metrics|logs)(,(traces|metrics|logs))*$",
-        description="What is sent there: `traces`, `metrics`, `logs`, separated by commas. Metrics are also at `/metrics`, logs on stderr.",
+        pattern=r"^(traces|metrics|logs|evaluations)(,(traces|metrics|logs|evaluations))*$",
+        description="What is sent there, separated by commas: `traces`; `metrics` (also at `/metrics`); `logs` (also on stderr); "
+        "`evaluations` (an event `gen_ai.evaluation.result` a judged boundary, as a log record).",
     )
     otlp_metrics_every_s: float = Field(default=15.0, gt=0, le=3600, description="Seconds between two exports of the metrics.")
     otlp_timeout_s: float = Field(default=5.0, gt=0, le=60, description="Seconds that an export may take before it is given up.")

@@ -1,4 +1,7 @@
-"""Names of span attributes. Winnow's own stand under `winnow.`; those of OpenTelemetry's messaging and GenAI conventions are theirs."""
+"""Names of attributes of spans, evaluations and metrics.
+
+Winnow's own stand under `winnow.`; those of OpenTelemetry's messaging and GenAI conventions are theirs.
+"""
 
 from enum import StrEnum
 
@@ -40,6 +43,10 @@ class Attr(StrEnum):
     GENAI_RESPONSE_MODEL = "gen_ai.response.model"
     GENAI_INPUT_TOKENS = "gen_ai.usage.input_tokens"
     GENAI_OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+    GENAI_TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105  the name of an attribute
+    EVALUATION_NAME = "gen_ai.evaluation.name"
+    EVALUATION_SCORE = "gen_ai.evaluation.score.value"
+    EVALUATION_LABEL = "gen_ai.evaluation.score.label"
     SERVER_ADDRESS = "server.address"
 
 
@@ -78,5 +85,9 @@ ATTRIBUTE_DOCS: dict[Attr, str] = {
     Attr.GENAI_RESPONSE_MODEL: "Model that answered.",
     Attr.GENAI_INPUT_TOKENS: "Input tokens.",
     Attr.GENAI_OUTPUT_TOKENS: "Output tokens.",
+    Attr.GENAI_TOKEN_TYPE: "`input` or `output` (metrics).",
+    Attr.EVALUATION_NAME: "`source_support` (events).",
+    Attr.EVALUATION_SCORE: "Share of the scored entries whose score reaches the threshold.",
+    Attr.EVALUATION_LABEL: "`supported` (all of them), `unsupported` (none) or `mixed`.",
     Attr.SERVER_ADDRESS: "Host of a remote judge.",
 }

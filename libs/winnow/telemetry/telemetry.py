@@ -1,8 +1,9 @@
 """Logs, metrics and traces of a service, handed over as one value."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from winnow.telemetry.evaluations import Evaluations, open_evaluations
 from winnow.telemetry.logs import Log
 from winnow.telemetry.metrics import Metrics
 from winnow.telemetry.settings import TelemetrySettings
@@ -17,6 +18,7 @@ class Telemetry:
     log: Log
     metrics: Metrics
     traces: Traces
+    evaluations: Evaluations = field(default_factory=Evaluations)
 
     @classmethod
     def open(cls, service: str, settings: TelemetrySettings, metrics: Metrics | None = None) -> "Telemetry":
@@ -28,6 +30,7 @@ class Telemetry:
             log=Log(logging.getLogger(f"winnow.{service}"), {"service": service}),
             metrics=made,
             traces=open_traces(settings, service),
+            evaluations=open_evaluations(settings, service),
         )
 
     @classmethod
@@ -41,5 +44,6 @@ class Telemetry:
         )
 
     def close(self) -> None:
-        """Flush the traces; blocks for at most the exporter's time-out."""
+        """Flush traces and evaluations; blocks for at most the exporters' time-outs."""
         self.traces.close()
+        self.evaluations.close()

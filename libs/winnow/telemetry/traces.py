@@ -29,6 +29,12 @@ def package_version() -> str:
         return "0"
 
 
+def resource(service: str) -> Resource:
+    """Who sends, in every signal; an empty name stands for the process."""
+    name = f"winnow-{service}" if service else "winnow"
+    return Resource.create({"service.name": name, "service.namespace": "winnow", "service.version": package_version()})
+
+
 def annotate(context: Context | None, attributes: Mapping[Attr, AttributeValue | None]) -> None:
     """Set attributes of the span of a context, where it is recorded; None is left out. Content never stands in an attribute."""
     span = get_current_span(context)
@@ -109,9 +115,7 @@ def open_traces(settings: TelemetrySettings, service: str, exporter: SpanExporte
 
         exporter = OTLPSpanExporter(endpoint=settings.otlp_endpoint.rstrip("/") + "/v1/traces", timeout=settings.otlp_timeout_s)
     provider = TracerProvider(
-        resource=Resource.create(
-            {"service.name": f"winnow-{service}", "service.namespace": "winnow", "service.version": package_version()}
-        ),
+        resource=resource(service),
         sampler=ParentBased(TraceIdRatioBased(settings.otlp_sample_ratio)),
         shutdown_on_exit=False,
     )

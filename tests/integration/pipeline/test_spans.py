@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
@@ -25,6 +26,7 @@ from winnow.storage import fleets
 from winnow.storage.database import Database
 from winnow.storage.fleets import Point
 from winnow.telemetry import Telemetry, TelemetrySettings
+from winnow.telemetry.evaluations import open_evaluations
 from winnow.telemetry.traces import open_traces
 
 TEXT = "## Decisions\n- Flight HAT136 costs $152\n- Surely the aisle seat is preferred\n\n## Open TODOs\nNone.\n"
@@ -38,6 +40,7 @@ class Traced:
     exporter: InMemorySpanExporter
     telemetry: Telemetry
     fleet: str
+    told: InMemoryLogRecordExporter
 
     async def run(self, text: str = TEXT) -> list[ReadableSpan]:
         """One boundary through all stages; its spans."""
@@ -60,6 +63,13 @@ class Traced:
         self.exporter.clear()
         return list(found)
 
+    def evaluations(self) -> list[Any]:
+        """What was told of judged boundaries since the last time."""
+        self.telemetry.evaluations._provider.force_flush()
+        found = [one.log_record for one in self.told.get_finished_logs()]
+        self.told.clear()
+        return found
+
     def traced(self, name: str, received: Received[Any]) -> Received[Any]:
         """A record under a `process` span."""
         span = self.telemetry.traces.tracer.start_span(f"process {name}")
@@ -78,8 +88,12 @@ async def server() -> AsyncIterator[JudgeServer]:
 
 @pytest.fixture
 async def traced(store: Database, server: JudgeServer) -> AsyncIterator[Traced]:
-    exporter = InMemorySpanExporter()
-    telemetry = replace(Telemetry.plain("test"), traces=open_traces(TelemetrySettings(), "test", exporter))
+    exporter, told = InMemorySpanExporter(), InMemoryLogRecordExporter()
+    telemetry = replace(
+        Telemetry.plain("test"),
+        traces=open_traces(TelemetrySettings(), "test", exporter),
+        evaluations=open_evaluations(TelemetrySettings(), "test", told),
+    )
     judges = registry.build(
         settings(
             jev=spec(server, "jev", further_attempts=0, breaker_failures=1000),
@@ -94,7 +108,7 @@ async def traced(store: Database, server: JudgeServer) -> AsyncIterator[Traced]:
     fleet = f"spans-{uuid.uuid4().hex[:8]}"
     async with store.transaction() as tx:
         await fleets.ensure(tx, [fleet], default=Point(judge="jev"), now=datetime.now(UTC))
-    yield Traced(stages, exporter, telemetry, fleet)
+    yield Traced(stages, exporter, telemetry, fleet, told)
     await judges.close()
     telemetry.close()
 
@@ -164,6 +178,53 @@ async def test_the_local_judge_makes_no_client_span(traced: Traced, store: Datab
     async with store.transaction() as tx:
         await fleets.set_point(tx, traced.fleet, Point(judge="local"), by="t", because=None, now=datetime.now(UTC))
     assert not named(await traced.run(), "decide ")
+
+
+async def test_a_judged_boundary_is_told_as_an_evaluation(traced: Traced, server: JudgeServer):
+    """One event a boundary under the span of its record: share above the threshold, judge and counts; where none answers, why; no text."""
+    spans = await traced.run()
+    [event] = traced.evaluations()
+    [record] = [
+        span for span in named(spans, "process ") if span.attributes.get("winnow.judge.name") and "winnow.mode" not in span.attributes
+    ]
+    assert (event.trace_id, event.span_id) == (record.context.trace_id, record.context.span_id)
+    told = dict(event.attributes)
+    assert told.pop("winnow.boundary.id") == record.attributes["winnow.boundary.id"]
+    assert told == {
+        "gen_ai.evaluation.name": "source_support", "gen_ai.evaluation.score.value": 0.5, "gen_ai.evaluation.score.label": "mixed",
+        "winnow.judge.name": "jev", "winnow.threshold": 0.5, "winnow.outcome": "judged", "winnow.entries.total": 2,
+        "winnow.entries.unscored": 0,
+    }  # fmt: skip
+    await traced.run("## Open TODOs\nNone.\n")
+    assert traced.evaluations() == [], "nothing was there to judge"
+
+
+async def test_calls_of_models_are_measured_by_the_genai_conventions(traced: Traced, server: JudgeServer, store: Database):
+    """Duration and tokens of each remote call, by provider, model and host; a failed one has its error and no tokens."""
+    who = {
+        "gen_ai_operation_name": "decide", "gen_ai_provider_name": "typesafe", "gen_ai_request_model": "jev-1.13.0",
+        "server_address": "127.0.0.1",
+    }  # fmt: skip
+
+    def counted(error: str) -> tuple[float, float, float]:
+        value = traced.telemetry.metrics.value
+        return (
+            value("gen_ai_client_operation_duration_seconds", error_type=error, **who),
+            value("gen_ai_client_token_usage", gen_ai_token_type="input", **who),
+            value("gen_ai_client_token_usage", gen_ai_token_type="output", **who),
+        )
+
+    await traced.run()
+    assert counted("") == (1, 1, 1)
+    server.then(acts.status(402))
+    await traced.run()
+    assert counted("unpaid") == (1, 1, 1)
+    assert counted("") == (1, 1, 1)
+    async with store.transaction() as tx:
+        await fleets.set_point(tx, traced.fleet, Point(judge="local"), by="t", because=None, now=datetime.now(UTC))
+    await traced.run()
+    text = traced.telemetry.metrics.render().decode()
+    assert len([line for line in text.splitlines() if line.startswith("gen_ai_client_operation_duration_seconds_count")]) == 2
 
 
 def test_providers_are_told_by_their_hosts():

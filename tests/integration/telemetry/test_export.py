@@ -46,7 +46,7 @@ async def test_one_boundary_is_one_trace_and_nothing_of_it_is_told(ground: Groun
         with OtlpReceiver() as receiver:
             judge = {"jev": {"kind": "jev", "url": server.url, "allow_insecure_url": True, "api_key": "k"}}
             env = ground.environment(
-                gateway_port=str(gateway), judges=json.dumps(judge), otlp_endpoint=receiver.url, otlp_signals="traces,metrics,logs"
+                gateway_port=str(gateway), judges=json.dumps(judge), otlp_endpoint=receiver.url, otlp_signals="traces,metrics,logs,evaluations"
             )
             program = spawn.services(env=env)
             headers = {"authorization": f"Bearer {secret}", "traceparent": f"00-{TRACE}-{CALLER}-01"}
@@ -94,6 +94,11 @@ async def test_one_boundary_is_one_trace_and_nothing_of_it_is_told(ground: Groun
     assert attributes(decide)["gen_ai.usage.input_tokens"] == 1000
     pruned = next(attributes(span) for service, span in spans if service == "winnow-pruner" and span.name.startswith("process"))
     assert (pruned["winnow.outcome"], pruned["messaging.system"], pruned["winnow.entries.pruned"]) == ("judged", "kafka", 1)
+
+    [evaluation] = [record for record in logs if record.event_name == "gen_ai.evaluation.result"]
+    assert (evaluation.trace_id.hex(), evaluation.span_id) == (TRACE, processed.span_id)
+    assert attributes(evaluation)["gen_ai.evaluation.score.value"] == 0.5
+    assert attributes(metrics["gen_ai.client.operation.duration"].histogram.data_points[0])["gen_ai.operation.name"] == "decide"
 
     outcomes = [(point.as_double, attributes(point)) for point in metrics["winnow.outcomes"].sum.data_points]
     assert (1.0, {"service": "pruner", "outcome": "judged", "reason": ""}) in outcomes

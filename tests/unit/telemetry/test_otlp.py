@@ -31,8 +31,25 @@ def again_for_prometheus(name: str, unit: str, kind: str) -> str:
 def test_names_go_to_otlp_and_come_back(name):
     """OpenTelemetry's form of each name, with its unit, is Prometheus's again on the other side, and no two are the same."""
     assert again_for_prometheus(*otel_name(name), METRICS[name].kind) == name
-    assert otel_name(name)[0].startswith("winnow.")
+    assert otel_name(name)[0].startswith("winnow." if METRICS[name].otel is None else "gen_ai.client.")
     assert len({otel_name(one)[0] for one in METRICS}) == len(METRICS)
+
+
+def test_metrics_of_the_genai_conventions_have_their_names_units_and_attributes():
+    """Over OTLP a call is what any GenAI client says of one: dots in the attributes, none that is empty, the advised buckets."""
+    metrics = Metrics()
+    who = {
+        "gen_ai_operation_name": "decide", "gen_ai_provider_name": "typesafe", "gen_ai_request_model": "m-1", "server_address": "",
+    }  # fmt: skip
+    metrics.observe("gen_ai_client_operation_duration_seconds", 0.5, error_type="", **who)
+    metrics.observe("gen_ai_client_token_usage", 1000, gen_ai_token_type="input", **who)
+    duration, tokens = (exported(metrics)[f"gen_ai.client.{name}"] for name in ("operation.duration", "token.usage"))
+    assert (duration.unit, tokens.unit) == ("s", "{token}")
+    common = {"gen_ai.operation.name": "decide", "gen_ai.provider.name": "typesafe", "gen_ai.request.model": "m-1"}
+    assert dict(duration.data.data_points[0].attributes) == common
+    [point] = tokens.data.data_points
+    assert dict(point.attributes) == common | {"gen_ai.token.type": "input"}
+    assert (point.sum, list(point.explicit_bounds)[:4], point.explicit_bounds[-1]) == (1000, [1, 4, 16, 64], 67_108_864)
 
 
 def test_counters_gauges_and_histograms_keep_their_numbers():
