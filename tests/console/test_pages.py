@@ -1,6 +1,8 @@
 """The console in a real browser, over real services: what a person sees, with eyes, keyboard, screen reader, phone, and without scripts."""
 
+import hashlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -183,7 +185,7 @@ def test_a_boundary_shows_what_stayed_and_what_went_and_why(visit):
     expect(entries.first.locator("details")).to_have_attribute("open", "")
     expect(entries.first.locator(".quote").first).to_contain_text("message")
     expect(entries.first.locator(".why")).to_contain_text("Root source")
-    page.get_by_text("Committed summary", exact=False).last.click()
+    page.locator("#text-committed > summary").click()
     stays = "\n".join(page.locator("ol.summary .committed .said, ol.summary .between .committed").all_inner_texts())
     assert stays.split() == page.get_by_role("region", name="Committed summary").inner_text().split()
     page.get_by_text("Previous summary, as the host sent it").click()
@@ -329,6 +331,76 @@ def test_a_held_fleet_says_so_first(visit):
     expect(visitor.open("fleet").locator(".banner.alarm")).to_contain_text("Held since")
     row = visitor.open("fleets").get_by_role("row").filter(has_text=NORTH)
     expect(row).to_contain_text("held")
+
+
+def test_an_operator_holds_and_releases_a_fleet(visit):
+    """By keyboard, with a reason: the page says that the fleet is held and why, then that it is free; half a form outlives news."""
+    visitor = visit()
+    page, world = visitor.page, visitor.world
+    page.goto(world.path(SOUTH))
+    page.locator("#hold > summary").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Why, for the audit trail")).to_be_focused()
+    page.keyboard.type("new compressor <i>")
+    world.submit(SOUTH, "## Decisions\n- Flight HAT136 costs $152\n", run="news-4")
+    expect(page.get_by_role("link", name="news-4 #1")).to_be_visible(timeout=15_000)
+    expect(page.get_by_label("Why, for the audit trail")).to_have_value("new compressor <i>")
+    page.keyboard.press("Enter")
+    expect(page.locator(".banner.alarm")).to_contain_text("new compressor <i>")
+    page.locator("#release > summary").click()
+    page.screenshot(path=SHOTS / "release-light.png")
+    assert grave(Axe().run(page).response) == []
+    page.get_by_label("Why, for the audit trail").fill("rolled back")
+    page.get_by_role("button", name="Release", exact=True).click()
+    expect(page.locator(".banner.alarm")).to_be_visible()  # the browser asks for the confirmation
+    page.get_by_label("What held it is mended").check()
+    page.get_by_role("button", name="Release", exact=True).click()
+    expect(page.locator("#hold > summary")).to_be_visible()
+    expect(page.locator(".banner.alarm")).to_have_count(0)
+    audited = world.database.sql("SELECT action, because FROM audit_log WHERE fleet = $1 AND action LIKE 'fleet.%' ORDER BY id", SOUTH)
+    assert [tuple(a) for a in audited][-2:] == [("fleet.hold", "new compressor <i>"), ("fleet.release", "rolled back")]
+    assert visitor.wrong == []
+
+
+def test_an_original_is_saved_to_the_byte(visit):
+    """The committed summary, the previous one and a single entry are saved as files that hold exactly the stored bytes."""
+    visitor = visit()
+    page = visitor.open("boundary")
+    stored = {r["kind"]: r["sha256"] for r in visitor.world.database.sql(
+        "SELECT kind, sha256 FROM handles WHERE boundary_id = $1", visitor.world.boundary
+    )}  # fmt: skip
+    for label, kind in (("committed summary", "committed"), ("previous summary", "previous"), ("candidate", "candidate")):
+        with page.expect_download() as saving:
+            page.locator("#texts ~ p").get_by_role("link", name=label, exact=True).click()
+        assert saving.value.suggested_filename == f"{kind}-{visitor.world.boundary}.txt"
+        assert hashlib.sha256(Path(saving.value.path()).read_bytes()).hexdigest() == stored[kind]
+    page.locator("#e1 > summary").click()
+    with page.expect_download() as saving:
+        page.locator("#e1").get_by_role("link", name="This entry, byte for byte").click()
+    (entry,) = visitor.world.database.sql("SELECT text FROM entries WHERE boundary_id = $1 AND n = 1", visitor.world.boundary)
+    assert Path(saving.value.path()).read_text().strip() == entry["text"].strip()
+    page.reload()
+    expect(page.get_by_role("region", name="Recovered originals").get_by_role("row").nth(1)).to_contain_text("somebody who looked")
+    assert visitor.wrong == []
+
+
+def test_a_page_without_a_stream_says_so_and_is_renewed_all_the_same(visit):
+    """Where the gateway has no stream left the button and the foot of the page say how often it asks, until there is one again."""
+    visitor = visit()
+    page, world = visitor.page, visitor.world
+    page.clock.install()
+    page.route("**/console/events", lambda route: route.fulfill(status=429, headers={"retry-after": "15"}))
+    page.goto(world.path(SOUTH))
+    expect(page.get_by_role("status")).to_contain_text("asks every 15 seconds")
+    expect(page.get_by_role("button", name="Every 15 s")).to_be_visible()
+    world.submit(SOUTH, "## Decisions\n- Flight HAT136 costs $152\n", run="news-5")
+    page.clock.run_for(16_000)
+    expect(page.get_by_role("link", name="news-5 #1")).to_be_visible()
+    page.unroute("**/console/events")
+    page.clock.run_for(16_000)
+    expect(page.get_by_role("button", name="Live")).to_be_visible()
+    expect(page.get_by_role("status")).to_have_count(0)
 
 
 def test_an_operator_replays_a_dead_letter(visit):

@@ -79,6 +79,16 @@ def test_a_line_is_one_line_of_its_length(said, most):
     assert len(re.sub(r"U\+[0-9A-F]{4,6}", "x", shown)) <= most + 1
 
 
+def test_details_say_what_there_is_and_are_bounded():
+    """Names and values of an audit row, lists as JSON; what says nothing is left out, and of many or long ones it is said how many."""
+    shown = [(str(name), str(value)) for name, value in text.told({"key_id": "k1", "also": ["<b>"], "n": 0, "alert_id": None, "none": []})]
+    assert shown == [("key id", "k1"), ("also", "[&#34;&lt;b&gt;&#34;]"), ("n", "0")]
+    many = list(text.told({f"n{i}": "x" * 10_000 for i in range(50)}))
+    assert len(many) == text.MOST_DETAILS + 1
+    assert "38 more" in many[-1][1]
+    assert all(len(value) < 2 * text.DETAIL_CHARS for _, value in many)
+
+
 def test_a_megabyte_is_cut_and_counted():
     """What is left out is told, and cutting takes no longer than reading."""
     assert text.visible("x" * 1_000_000, 10).endswith("… 999,990 more characters</span>")
