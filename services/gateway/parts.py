@@ -71,4 +71,5 @@ def traced(request: Request, name: str, boundary_id: UUID | None) -> Iterator[st
     attributes: dict[str, str] = {} if boundary_id is None else {Attr.BOUNDARY_ID: str(boundary_id)}
     parent = traces.from_carrier(carrier)
     with traces.current(name, context=parent, kind=SpanKind.SERVER, attributes=attributes):
+        request.scope["winnow.context"] = get_current()  # the request's own line names it, after the span has ended
         yield traces.traceparent(get_current())

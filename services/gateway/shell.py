@@ -6,10 +6,12 @@ from collections.abc import Iterable, MutableMapping
 from typing import Any
 from uuid import uuid4
 
+from opentelemetry.context import Context
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.problems import document, overloaded, translate
 from winnow.telemetry import Telemetry
+from winnow.telemetry.traces import within
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 #: Paths that are answered however much there is to do: a busy process is not a dead one.
@@ -59,7 +61,8 @@ class Shell:
         except Exception as exc:
             # The API has answered already; here it is told to the people who mend it. What passes by itself is told by its status alone.
             if translate(exc) is None:
-                self._telemetry.log.error("http_error", exc=exc, route=_route(scope), request_id=request_id)  # noqa: TRY400  `exc` is logged
+                with within(self._trace(scope)):
+                    self._telemetry.log.error("http_error", exc=exc, route=_route(scope), request_id=request_id)  # noqa: TRY400  `exc` is logged
             if status == 0:
                 raise
         finally:
@@ -75,15 +78,23 @@ class Shell:
         if scope["path"] in _ALWAYS:
             return
         write = self._telemetry.log.warning if code >= _SERVER_ERROR else self._telemetry.log.info
-        write(
-            "http_request",
-            method=method,
-            route=route,
-            status=code,
-            ms=round(seconds * 1000, 1),
-            request_id=request_id,
-            fleet=scope.get("winnow.fleet"),
-        )
+        with within(self._trace(scope)):
+            write(
+                "http_request",
+                method=method,
+                route=route,
+                status=code,
+                ms=round(seconds * 1000, 1),
+                request_id=request_id,
+                fleet=scope.get("winnow.fleet"),
+            )
+
+    def _trace(self, scope: Scope) -> Context:
+        """The trace of a request: of its span where it had one, else its caller's."""
+        known: Context | None = scope.get("winnow.context")
+        if known is not None:
+            return known
+        return self._telemetry.traces.extract((name.decode("latin-1"), value) for name, value in scope["headers"])
 
 
 def _request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:

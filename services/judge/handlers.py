@@ -28,7 +28,7 @@ from winnow.storage.originals import Content, NewHandle
 from winnow.storage.outputs import outgoing_of, output_of
 from winnow.telemetry import Attr
 from winnow.telemetry.telemetry import Telemetry
-from winnow.telemetry.traces import annotate
+from winnow.telemetry.traces import annotate, within
 
 #: Boundaries that are judged at the same time; it bounds the load on a remote judge.
 REMOTE_CONCURRENCY = 4
@@ -107,9 +107,11 @@ class JudgeHandler:
             """Judge one boundary."""
             boundary = known[Key(received.event.fleet, received.event.boundary_id)]
             point = points.get(boundary.operating_point) if boundary.operating_point is not None else None
+            # The judge of the operating point that the retriever stamped; what an event says of it decides nothing.
+            named = None if point is None else point.point.judge
             async with gate:
-                # The judge of the operating point that the retriever stamped; what an event says of it decides nothing.
-                told = await self._asking.ask(received.event, None if point is None else point.point.judge, boundary, received.context)
+                with within(received.context):
+                    told = await self._asking.ask(received.event, named, boundary, received.context)
             annotate(received.context, _said(told))
             tau = DEFAULT_TAU if point is None or boundary.rules is Rules.PUBLISHED else point.point.tau
             genai.tell(self._telemetry.evaluations, received.context, told.event, tau=tau)
@@ -132,6 +134,7 @@ class JudgeHandler:
                 handles.append(overflow.handle)
             rows.append(stages.ScoresAnswer(event=told.event, output=output, extra=told.others))
         raised = {alert.alert_id: alert for answer in answers for alert in answer.told.alerts}
+        causes = {alert.alert_id: answer.received.context for answer in reversed(answers) for alert in answer.told.alerts}
         async with self._database.transaction() as tx:
             if contents:
                 await originals.put(tx, contents)
@@ -143,7 +146,8 @@ class JudgeHandler:
             fresh = await alerts.publish(tx, list(raised.values()), webhook=False, now=now)
         for alert in fresh:
             self._telemetry.metrics.count("winnow_alerts_total", kind=alert.kind.value)
-            self._telemetry.log.error("alert_raised", kind=alert.kind.value, because=alert.because)
+            with within(causes[alert.alert_id]):
+                self._telemetry.log.error("alert_raised", kind=alert.kind.value, because=alert.because)
         return stages.stored_by(rows, done, Stage.SCORES, now=now)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from opentelemetry.context import Context
 from opentelemetry.util.types import AttributeValue
 
 from services.pruner import canaries
@@ -29,7 +30,7 @@ from winnow.storage.originals import Content, Kind, NewHandle
 from winnow.storage.outputs import outgoing_of, output_of
 from winnow.telemetry import Attr
 from winnow.telemetry.telemetry import Telemetry
-from winnow.telemetry.traces import annotate
+from winnow.telemetry.traces import annotate, within
 
 #: What `pinned_by` says of an entry that an agent asked back.
 PINNED_BY = "recovery"
@@ -106,7 +107,7 @@ class PrunerHandler:
             points = await self._points.get(
                 tx, {_stamped(known[Key(r.event.fleet, r.event.boundary_id)]) for r in valid if r.event.canaries}
             )
-        self._count(fresh, known)
+        self._count(fresh, known, {(r.event.fleet, r.event.boundary_id): r.context for r in valid})
         told = {(event.fleet, event.boundary_id): event for event in fresh}
         for received in valid:
             if (event := told.get((received.event.fleet, received.event.boundary_id))) is not None:
@@ -191,8 +192,8 @@ class PrunerHandler:
         await originals.put_handles(tx, new_handles)
         return answers
 
-    def _count(self, fresh: Sequence[Committed], known: Mapping[Key, Boundary]) -> None:
-        """Metrics of what this call decided."""
+    def _count(self, fresh: Sequence[Committed], known: Mapping[Key, Boundary], contexts: Mapping[tuple[str, UUID], Context]) -> None:
+        """Metrics and lines of what this call decided; `contexts`: the trace of each boundary."""
         metrics = self._telemetry.metrics
         for event in fresh:
             reason = event.reason.value if event.reason else ""
@@ -201,10 +202,11 @@ class PrunerHandler:
             metrics.observe("winnow_boundary_seconds", took, outcome=event.outcome.value)
             if pinned := sum(d.reason is DecisionReason.RECOVERED for d in event.decisions):
                 metrics.count("winnow_pinned_by_recovery_total", pinned)
-            self._telemetry.log.debug(
-                "boundary_committed", boundary=str(event.boundary_id), outcome=event.outcome.value, reason=reason, mode=event.mode.value,
-                kept=len(event.decisions) - event.pruned, pruned=event.pruned,
-            )  # fmt: skip
+            with within(contexts.get((event.fleet, event.boundary_id))):
+                self._telemetry.log.debug(
+                    "boundary_committed", boundary=str(event.boundary_id), outcome=event.outcome.value, reason=reason,
+                    mode=event.mode.value, kept=len(event.decisions) - event.pruned, pruned=event.pruned,
+                )  # fmt: skip
             for d in event.decisions:
                 metrics.count("winnow_entries_total", section_class=d.section_class.value, decision=d.decision.value)
 

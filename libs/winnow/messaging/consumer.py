@@ -24,6 +24,7 @@ from faststream.exceptions import NackMessage
 from faststream.kafka import KafkaBroker
 from faststream.kafka.subscriber.usecase import BatchSubscriber
 from faststream.middlewares import AckPolicy
+from opentelemetry.context import Context, get_current
 
 from winnow.contracts import limits
 from winnow.contracts.errors import SchemaTooNew
@@ -36,6 +37,7 @@ from winnow.messaging.records import Dead, E, Handler, Received
 from winnow.messaging.surroundings import Surroundings
 from winnow.messaging.tracing import RecordSpans, batch_span
 from winnow.messaging.work import GoingAway, Halted, Worker
+from winnow.telemetry.traces import within
 
 #: Bytes that are validated in one go, about a millisecond: more would starve heartbeats and the other services of the process.
 UNBROKEN_BYTES = 128 * limits.KIB
@@ -65,6 +67,8 @@ class BatchConsumer(Generic[E]):
         self._around = around
         self._worker = Worker(handler, around)
         self._nacks = 0
+        #: The trace of the batch at work: the record's own where it is alone.
+        self._context: Context | None = None
         self._too_new: set[int] = set()
         self._resuming: set[asyncio.Task[None]] = set()
         self._labels = {"service": around.telemetry.service, "topic": handler.topic.name}
@@ -92,6 +96,7 @@ class BatchConsumer(Generic[E]):
         """One fetch: all of it, or `NackMessage`."""
         around = self._around
         around.progress.working()
+        self._context = None
         try:
             arrived = self._open(fetched)
             for chunk in chunks(arrived, around.settings.batch_max_bytes):
@@ -134,9 +139,10 @@ class BatchConsumer(Generic[E]):
                 arrived.append(open_record(self._handler.topic, record))
             except SchemaTooNew as exc:
                 ahead[record.partition] = record.offset
-                self._around.telemetry.log.warning(
-                    "schema_too_new", topic=self._handler.topic.name, partition=record.partition, offset=record.offset, error=exc
-                )
+                with within(self._around.telemetry.traces.extract(record.headers)):
+                    self._around.telemetry.log.warning(
+                        "schema_too_new", topic=self._handler.topic.name, partition=record.partition, offset=record.offset, error=exc
+                    )
             else:
                 self._too_new.discard(record.partition)
         if ahead:
@@ -208,15 +214,18 @@ class BatchConsumer(Generic[E]):
         metrics.observe("winnow_batch_records", len(arrived), **labels)
         with batch_span(around.telemetry.traces, self._handler.topic.name, self._group, len(arrived)) as parent:
             spans = RecordSpans(around.telemetry.traces, self._group, parent)
+            self._context = get_current()
             try:
                 batch, dead = await self._admit(arrived, spans)
+                if len(arrived) == 1:
+                    self._context = batch[0].context if batch else spans.of(arrived[0].record)
                 duplicates = len(arrived) - len(batch) - len(dead)
                 if batch:
                     dead += await self._worker.run(batch, failed_fetches=self._nacks)
                 for one in dead:
                     spans.fail(one.record, one.reason)
                 if dead:
-                    await self._worker.patiently(lambda: around.dead_letters.bury(dead))
+                    await self._worker.patiently(lambda: around.dead_letters.bury(dead, context_of=spans.of))
             finally:
                 spans.close()
         self._count_batch("done")
@@ -226,14 +235,15 @@ class BatchConsumer(Generic[E]):
         now = around.wall()
         for received in batch:
             metrics.observe("winnow_stage_latency_seconds", max(0.0, now - received.record.timestamp / 1000), **labels)
-        around.telemetry.log.debug(
-            "batch_handled",
-            topic=self._handler.topic.name,
-            records=len(arrived),
-            duplicates=duplicates,
-            dead=len(dead),
-            ms=round(1000 * (around.clock() - began), 1),
-        )
+        with within(self._context):
+            around.telemetry.log.debug(
+                "batch_handled",
+                topic=self._handler.topic.name,
+                records=len(arrived),
+                duplicates=duplicates,
+                dead=len(dead),
+                ms=round(1000 * (around.clock() - began), 1),
+            )
 
     async def _send_back(self, exc: Exception) -> NoReturn:
         """Wait, then let the fetch come again: what may pass is never a dead letter."""
@@ -242,9 +252,10 @@ class BatchConsumer(Generic[E]):
         seconds = pause(self._nacks, patience.nack_pause_s, patience.most_nack_pause_s, self._around.rng)
         self._count_batch("retried")
         unforeseen = None if self._worker.fault(exc) is Fault.TRANSIENT else exc
-        self._around.telemetry.log.warning(
-            "batch_retried", exc=unforeseen, topic=self._handler.topic.name, error=exc, pause_s=round(seconds, 2)
-        )
+        with within(self._context):
+            self._around.telemetry.log.warning(
+                "batch_retried", exc=unforeseen, topic=self._handler.topic.name, error=exc, pause_s=round(seconds, 2)
+            )
         await self._pause(seconds)
         raise NackMessage from None
 

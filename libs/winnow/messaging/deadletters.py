@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from opentelemetry.context import Context
+
 from winnow.contracts.errors import Permanent, WinnowError
 from winnow.contracts.topics import DEAD_LETTER
 from winnow.contracts.vocabulary import Reason
@@ -14,6 +16,7 @@ from winnow.messaging.records import Dead, Record
 from winnow.messaging.settings import KafkaSettings
 from winnow.telemetry import Telemetry
 from winnow.telemetry.redaction import mask_headers, mask_text, printable
+from winnow.telemetry.traces import within
 
 #: Headers that are put behind the original ones, in this order. The originals may hold the same names (a hostile producer, a letter that
 #: was replayed by hand), so it is the position at the end that tells ours from theirs.
@@ -180,8 +183,8 @@ class DeadLetters:
         self._now = now
         self._classify = classify
 
-    async def bury(self, dead: Sequence[Dead], *, attempts: int = 1) -> None:
-        """Store rows, then publish them to the dead-letter topic.
+    async def bury(self, dead: Sequence[Dead], *, attempts: int = 1, context_of: Callable[[Record], Context] | None = None) -> None:
+        """Store rows, then publish them to the dead-letter topic. `context_of` gives the trace of a record; left out: its producer's.
 
         Returns when the rows are stored: what the topic cannot take (too large, broker refuses) stands in the table only. A redelivery
         stores nothing new and publishes again, for nobody knows whether the first time arrived. Raises what the store raises.
@@ -191,17 +194,28 @@ class DeadLetters:
         at = self._now()
         letters = [letter_of(d, service=self._telemetry.service, attempts=attempts, at=at) for d in dead]
         new = set(await self._add(letters))
-        for letter in letters:
+        contexts = [(context_of or self._sent_in)(d.record) for d in dead]
+        for letter, context in zip(letters, contexts, strict=True):
             position = (letter.topic, letter.partition, letter.offset)
             if position in new:
                 topic = letter.topic.removeprefix(self._settings.topic_prefix)
                 self._telemetry.metrics.count(
                     "winnow_dead_letters_total", service=self._telemetry.service, topic=topic, reason=str(letter.reason)
                 )
-                self._telemetry.log.warning(
-                    "record_dead", topic=topic, partition=letter.partition, offset=letter.offset, reason=letter.reason, error=letter.error
-                )
-        await self._announce(letters)
+                with within(context):
+                    self._telemetry.log.warning(
+                        "record_dead",
+                        topic=topic,
+                        partition=letter.partition,
+                        offset=letter.offset,
+                        reason=letter.reason,
+                        error=letter.error,
+                    )
+        await self._announce(letters, contexts)
+
+    def _sent_in(self, record: Record) -> Context:
+        """The trace that a record was sent in."""
+        return self._telemetry.traces.extract(record.headers)
 
     async def _add(self, letters: Sequence[DeadLetter]) -> Sequence[tuple[str, int, int]]:
         """Store rows; where the store refuses one for what is in it, one by one and in the end without its headers.
@@ -233,29 +247,30 @@ class DeadLetters:
         topic = letter.topic.removeprefix(self._settings.topic_prefix)
         self._telemetry.log.info("dead_letter_replayed", topic=topic, partition=letter.partition, offset=letter.offset)
 
-    async def _announce(self, letters: Sequence[DeadLetter]) -> None:
+    async def _announce(self, letters: Sequence[DeadLetter], contexts: Sequence[Context]) -> None:
         """Tell the topic; a failure is counted and logged, and the row stays."""
         name = self._settings.topic_name(DEAD_LETTER.name)
-        records: list[tuple[DeadLetter, RawRecord]] = []
-        for letter in letters:
+        records: list[tuple[DeadLetter, Context, RawRecord]] = []
+        for letter, context in zip(letters, contexts, strict=True):
             headers = headers_of(letter)
             # A tombstone without a key has neither key nor body; Kafka needs one, and the table has the record as it was.
             value = b"" if letter.key is None and letter.value is None else letter.value
             if record_bytes(letter.key, value, headers) > DEAD_LETTER.max_record_bytes:
-                self._failed(letter, "the record is larger than the dead-letter topic takes")
+                self._failed(letter, context, "the record is larger than the dead-letter topic takes")
             else:
-                records.append((letter, RawRecord(topic=name, key=letter.key, value=value, headers=headers)))
-        errors = await self._publisher.send_raw(record for _, record in records)
-        for (letter, _), error in zip(records, errors, strict=True):
+                records.append((letter, context, RawRecord(topic=name, key=letter.key, value=value, headers=headers)))
+        errors = await self._publisher.send_raw(record for *_, record in records)
+        for (letter, context, _), error in zip(records, errors, strict=True):
             if error is not None:
-                self._failed(letter, type(error).__name__)
+                self._failed(letter, context, type(error).__name__)
 
-    def _failed(self, letter: DeadLetter, error: str) -> None:
+    def _failed(self, letter: DeadLetter, context: Context, error: str) -> None:
         self._telemetry.metrics.count("winnow_dead_letter_topic_failures_total", service=self._telemetry.service)
-        self._telemetry.log.warning(
-            "dead_letter_topic_failed",
-            topic=letter.topic.removeprefix(self._settings.topic_prefix),
-            partition=letter.partition,
-            offset=letter.offset,
-            error=error,
-        )
+        with within(context):
+            self._telemetry.log.warning(
+                "dead_letter_topic_failed",
+                topic=letter.topic.removeprefix(self._settings.topic_prefix),
+                partition=letter.partition,
+                offset=letter.offset,
+                error=error,
+            )

@@ -12,8 +12,9 @@ from winnow.contracts.errors import TooLarge
 from winnow.contracts.topics import Topic
 from winnow.messaging.records import Outgoing
 from winnow.messaging.settings import KafkaSettings
-from winnow.messaging.tracing import publish_span
+from winnow.messaging.tracing import context_of, publish_span
 from winnow.telemetry import Telemetry
+from winnow.telemetry.traces import within
 
 #: Bytes of a record batch around one record: the batch header has 61, the record's varints up to 21, a header's up to 10.
 RECORD_OVERHEAD = 61 + 21
@@ -78,7 +79,8 @@ class Publisher:
                 metrics.count("winnow_published_total", service=service, topic=item.topic.name)
             else:
                 metrics.count("winnow_publish_errors_total", service=service, topic=item.topic.name)
-                self._telemetry.log.warning("publish_failed", topic=item.topic.name, error=error)
+                with within(context_of(self._telemetry.traces, item)):
+                    self._telemetry.log.warning("publish_failed", topic=item.topic.name, error=error)
         return results
 
     async def send_raw(self, records: Iterable[RawRecord]) -> list[Exception | None]:

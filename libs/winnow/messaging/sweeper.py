@@ -9,6 +9,7 @@ from winnow.messaging.outbox import send_in_order
 from winnow.messaging.ports import OutboxItem, StuckStore
 from winnow.messaging.publisher import Publisher
 from winnow.telemetry import Telemetry
+from winnow.telemetry.traces import within
 
 #: Boundaries of one round.
 SWEEP_ROWS = 200
@@ -60,7 +61,8 @@ class Sweeper:
         return await self._store.sweep(older_than_s=self._stuck_after_s, limit=SWEEP_ROWS, send=send) >= SWEEP_ROWS
 
     def _unsendable(self, item: OutboxItem, why: str) -> None:
-        self._telemetry.log.error("publish_failed", topic=item.topic, row=item.id, error=why)
+        with within(self._telemetry.traces.from_carrier({"traceparent": item.traceparent} if item.traceparent else {})):
+            self._telemetry.log.error("publish_failed", topic=item.topic, row=item.id, error=why)
 
     def _failed(self, exc: BaseException, pause_s: float) -> None:
         self._telemetry.log.warning("sweep_failed", error=exc, pause_s=round(pause_s, 2))

@@ -68,6 +68,12 @@ class RecordSpans:
         self._open[record.position] = span
         return trace.set_span_in_context(span, parent)
 
+    def of(self, record: Record) -> Context:
+        """The context of a record: its span's where it has one, else its producer's."""
+        span = self._open.get(record.position)
+        parent = self._traces.extract(record.headers)
+        return parent if span is None else trace.set_span_in_context(span, parent)
+
     def fail(self, record: Record, reason: str) -> None:
         """The record became a dead letter."""
         span = self._open.get(record.position)
@@ -82,12 +88,17 @@ class RecordSpans:
         self._open.clear()
 
 
+def context_of(traces: Traces, outgoing: Outgoing) -> Context:
+    """The trace that an event continues."""
+    if outgoing.context is not None:
+        return outgoing.context
+    return traces.from_carrier({"traceparent": outgoing.traceparent} if outgoing.traceparent else {})
+
+
 @contextmanager
 def publish_span(traces: Traces, outgoing: Outgoing, topic: str) -> Iterator[list[tuple[str, bytes]]]:
     """The `send` span of an event; yields the headers that carry it on."""
-    parent = outgoing.context
-    if parent is None:
-        parent = traces.from_carrier({"traceparent": outgoing.traceparent} if outgoing.traceparent else {})
+    parent = context_of(traces, outgoing)
     if not traces.recording:
         yield traces.inject(parent)
         return

@@ -15,6 +15,7 @@ from winnow.messaging.publisher import check_size
 from winnow.messaging.records import Dead, E, Handled, Handler, Outgoing, Received
 from winnow.messaging.surroundings import Surroundings
 from winnow.telemetry.redaction import describe_without_content
+from winnow.telemetry.traces import within
 
 T = TypeVar("T")
 
@@ -123,7 +124,9 @@ class Worker(Generic[E]):
         """The handler's call, repeated where it meets transient errors."""
         began = self._around.clock()
         try:
-            return await self.patiently(lambda: self._handler.handle(batch))
+            # Alone, every line that is written on the way is the record's own; in a batch, handlers say whose a line is.
+            with within(batch[0].context if len(batch) == 1 else None):
+                return await self.patiently(lambda: self._handler.handle(batch))
         finally:
             self._around.telemetry.metrics.observe("winnow_handler_seconds", self._around.clock() - began, **self._labels)
 
@@ -208,12 +211,18 @@ class Worker(Generic[E]):
         telemetry, record = self._around.telemetry, received.record
         if self._breaker.failed(received.event.fleet):
             telemetry.metrics.set("winnow_consumption_halted", 1, **self._labels)
-            telemetry.log.error(
-                "consumption_halted", exc=exc, topic=self._handler.topic.name, failures=self._breaker.failures, ratio=self._breaker.ratio
-            )
+            with within(received.context):
+                telemetry.log.error(
+                    "consumption_halted",
+                    exc=exc,
+                    topic=self._handler.topic.name,
+                    failures=self._breaker.failures,
+                    ratio=self._breaker.ratio,
+                )
             raise Halted
         telemetry.metrics.count("winnow_handler_errors_total", **self._labels)
-        telemetry.log.error("handler_error", exc=exc, topic=self._handler.topic.name, partition=record.partition, offset=record.offset)
+        with within(received.context):
+            telemetry.log.error("handler_error", exc=exc, topic=self._handler.topic.name, partition=record.partition, offset=record.offset)
         return Dead(record=record, reason=Reason.HANDLER_ERROR, error=describe_without_content(exc))
 
     async def _trial(self, batch: Sequence[Received[E]]) -> None:

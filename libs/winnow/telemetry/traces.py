@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 
-from opentelemetry.context import Context
+from opentelemetry.context import Context, attach, detach
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
@@ -40,6 +40,22 @@ def annotate(context: Context | None, attributes: Mapping[Attr, AttributeValue |
     span = get_current_span(context)
     if span.is_recording():
         span.set_attributes({name.value: value for name, value in attributes.items() if value is not None})
+
+
+@contextmanager
+def within(context: Context | None) -> Iterator[None]:
+    """Log lines of the block and of all that it calls, libraries too, name the trace of `context`; None leaves what is current.
+
+    Spans do not depend on it: each is given its parent.
+    """
+    if context is None:
+        yield
+        return
+    token = attach(context)
+    try:
+        yield
+    finally:
+        detach(token)
 
 
 class Traces:

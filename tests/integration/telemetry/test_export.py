@@ -3,6 +3,7 @@
 import asyncio
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx
 import pytest
@@ -37,16 +38,16 @@ def ground(database, broker) -> Ground:
 @pytest.mark.timeout(180)
 async def test_one_boundary_is_one_trace_and_nothing_of_it_is_told(ground: Ground, spawn: Spawner):
     """HTTP, send, process, judge, decide, send, process, send hang under the caller's span; metrics and logs come too."""
-    now = datetime.now(UTC)
-    async with Database(ground.database_url) as db, db.transaction() as tx:
-        await fleets.ensure(tx, ["traced"], default=fleets.Point(judge="jev"), now=now)
-        secret, _ = await api_keys.create(tx, "traced", name="t", by="t", now=now)
+    secret = await _key(ground)
     gateway = ports.pick()
     async with JudgeServer(judges=lambda _id, text: 0.1 if "aisle" in text else 0.95) as server:
         with OtlpReceiver() as receiver:
             judge = {"jev": {"kind": "jev", "url": server.url, "allow_insecure_url": True, "api_key": "k"}}
             env = ground.environment(
-                gateway_port=str(gateway), judges=json.dumps(judge), otlp_endpoint=receiver.url, otlp_signals="traces,metrics,logs,evaluations"
+                gateway_port=str(gateway),
+                judges=json.dumps(judge),
+                otlp_endpoint=receiver.url,
+                otlp_signals="traces,metrics,logs,evaluations",
             )
             program = spawn.services(env=env)
             headers = {"authorization": f"Bearer {secret}", "traceparent": f"00-{TRACE}-{CALLER}-01"}
@@ -95,11 +96,7 @@ async def test_one_boundary_is_one_trace_and_nothing_of_it_is_told(ground: Groun
     pruned = next(attributes(span) for service, span in spans if service == "winnow-pruner" and span.name.startswith("process"))
     assert (pruned["winnow.outcome"], pruned["messaging.system"], pruned["winnow.entries.pruned"]) == ("judged", "kafka", 1)
 
-    [evaluation] = [record for record in logs if record.event_name == "gen_ai.evaluation.result"]
-    assert (evaluation.trace_id.hex(), evaluation.span_id) == (TRACE, processed.span_id)
-    assert attributes(evaluation)["gen_ai.evaluation.score.value"] == 0.5
-    assert attributes(metrics["gen_ai.client.operation.duration"].histogram.data_points[0])["gen_ai.operation.name"] == "decide"
-
+    assert _evaluated(logs) == (TRACE, processed.span_id, 0.5)
     outcomes = [(point.as_double, attributes(point)) for point in metrics["winnow.outcomes"].sum.data_points]
     assert (1.0, {"service": "pruner", "outcome": "judged", "reason": ""}) in outcomes
     assert metrics["winnow.boundary"].unit == "s"
@@ -108,3 +105,18 @@ async def test_one_boundary_is_one_trace_and_nothing_of_it_is_told(ground: Groun
     told = {attributes(point).get(label) for m in metrics.values() for kind in (m.sum, m.gauge, m.histogram) for point in kind.data_points
             for label in attributes(point)}  # fmt: skip
     assert not {"traced", "secret-run"} & told, "no id, fleet or run on metrics"
+
+
+async def _key(ground: Ground) -> str:
+    """An API key of the fleet `traced`, which asks a remote judge."""
+    now = datetime.now(UTC)
+    async with Database(ground.database_url) as db, db.transaction() as tx:
+        await fleets.ensure(tx, ["traced"], default=fleets.Point(judge="jev"), now=now)
+        secret, _ = await api_keys.create(tx, "traced", name="t", by="t", now=now)
+    return secret
+
+
+def _evaluated(logs: list[Any]) -> tuple[str, bytes, float]:
+    """Trace, span and score of the one evaluation."""
+    [record] = [record for record in logs if record.event_name == "gen_ai.evaluation.result"]
+    return record.trace_id.hex(), record.span_id, attributes(record)["gen_ai.evaluation.score.value"]
