@@ -10,6 +10,10 @@ VENV       := .venv
 PY         := $(VENV)/bin/python
 STAMP      := $(VENV)/.synced
 HOSTS      := .venv-hosts
+# OpenHands' SDK needs Python 3.12 or newer; where there is none, its test says that it is skipped.
+OPENHANDS  := .venv-openhands
+NEWER       = $(shell for python in python3.12 python3.13 python3.14 python3 "$$HOME"/.pyenv/versions/3.1[2-4].*/bin/python3; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && command -v "$$python" && break; done)
 # What checks the hook programs and makes JavaScript of them; where npm is missing their tests are skipped.
 NODE_TOOLS := typescript@5.9.3 @types/node@20.19.25
 ARGS       ?=
@@ -41,6 +45,9 @@ test-long: $(STAMP) ## Run the long tests: the faults in full
 .PHONY: test-hosts
 test-hosts: $(HOSTS)/.synced ## Run the host adapters against the real host libraries
 	@WINNOW_TEST_NODE_MODULES=$(HOSTS)/node/node_modules $(HOSTS)/bin/python -m pytest --confcutdir=tests/hosts -W default tests/hosts $(ARGS)
+	@newer="$(NEWER)"; if [ -n "$$newer" ]; then $(MAKE) $(OPENHANDS)/.synced PYTHON="$$newer" && \
+	    $(OPENHANDS)/bin/python -m pytest --confcutdir=tests/hosts -W default tests/hosts/test_openhands.py $(ARGS); \
+	fi
 
 .PHONY: bench
 bench: $(STAMP) ## Measure against the baselines; prints a table and writes var/bench.json
@@ -72,7 +79,7 @@ setup: $(STAMP) ## Install what the other targets need into .venv
 
 .PHONY: clean
 clean: ## Delete what the targets made in this folder; databases and caches in your home stay
-	@rm -rf $(VENV) $(HOSTS) .uv var dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(HOSTS) $(OPENHANDS) .uv var dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One environment with every extra and tool, exactly as locked. `--frozen`: the lock file is never rewritten on the way.
@@ -83,4 +90,8 @@ $(STAMP): pyproject.toml uv.lock .ci/bootstrap
 $(HOSTS)/.synced: pyproject.toml uv.lock .ci/bootstrap
 	@UV="$(UV)" UV_VERSION=$(UV_VERSION) sh .ci/bootstrap $(HOSTS) --no-default-groups --group hosts
 	@if command -v npm >/dev/null; then npm install --prefix $(HOSTS)/node --no-save --silent $(NODE_TOOLS); fi
+	@touch $@
+
+$(OPENHANDS)/.synced: pyproject.toml uv.lock .ci/bootstrap
+	@UV="$(UV)" UV_VERSION=$(UV_VERSION) PYTHON="$(PYTHON)" sh .ci/bootstrap $(OPENHANDS) --no-default-groups --group openhands
 	@touch $@
