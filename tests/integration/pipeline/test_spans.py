@@ -1,5 +1,6 @@
 """What the stages say in spans: counts, models, tokens and failures, by the conventions; never a text."""
 
+import logging
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from tests.harness import judge_server as acts
 from tests.harness.judge_server import JudgeServer
 from tests.harness.pipeline import Stages, candidate
 from tests.unit.judging.adapters.asking import settings, spec, transport
+from winnow.contracts.events import Evidence
 from winnow.contracts.topics import COMMITTED, EVIDENCE, SCORES
 from winnow.judging.adapters import registry
 from winnow.messaging.records import Received
@@ -149,6 +151,30 @@ async def test_the_record_s_spans_say_what_became_of_the_boundary(traced: Traced
     assert (last["winnow.threshold"], last["winnow.mode"], last["winnow.judge.name"]) == (0.5, "enforce", "jev")
     assert last["winnow.summary.chars.after"] < first["winnow.summary.chars.before"]
     assert len({one["winnow.boundary.id"] for one in (first, last)}) == 1
+
+
+async def test_lines_of_boundaries_that_are_judged_together_name_their_own_traces(traced: Traced, server: JudgeServer):
+    """Two boundaries of one batch, both refused at the same time: each line stands in its record's trace."""
+    seen: list[int] = []
+
+    class Watch(logging.Filter):
+        def filter(self, record: logging.LogRecord) -> bool:
+            if record.getMessage() == "judge_failed":
+                seen.append(trace.get_current_span().get_span_context().trace_id)
+            return True
+
+    asked = [candidate(TEXT, fleet=traced.fleet, run=uuid.uuid4().hex) for _ in range(2)]
+    handled = await traced.stages.retrieve(*asked)
+    batch = [traced.traced("evidence", traced.stages.received(o.topic.name, Evidence, o.key, o.body)) for o in handled.outgoing]
+    server.then(acts.status(401), acts.status(401))
+    logger, watch = traced.telemetry.log.stdlib, Watch()
+    logger.addFilter(watch)
+    try:
+        await traced.stages.judging.handle(batch)
+    finally:
+        logger.removeFilter(watch)
+    assert sorted(seen) == sorted(trace.get_current_span(r.context).get_span_context().trace_id for r in batch)
+    assert len(set(seen)) == 2
 
 
 async def test_members_of_an_ensemble_have_spans_of_their_own(traced: Traced, store: Database):
