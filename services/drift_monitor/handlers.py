@@ -77,8 +77,9 @@ class ObservationHandler:
 
     topic: Topic = OBSERVATION
     model = Observation
-    #: An observation has some hundred bytes, and a commit costs as much as folding hundreds of them.
-    records_at_once = 500
+    #: An observation has some hundred bytes, and a commit costs as much as folding hundreds of them. No more than `Policy.limit`: of one
+    #: stream, what is above it would be written undecided, read again and folded by the next batch.
+    records_at_once = 1_000
 
     def __init__(
         self, database: Database, *, default_point: fleets.Point, policy: Policy, clock: Callable[[], datetime], tell: Teller

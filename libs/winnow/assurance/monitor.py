@@ -136,9 +136,21 @@ def fold(config: MonitorConfig, state: State, losses: Iterable[float], probabili
     """
     if state.config != config.fingerprint:
         raise StateUnreadable("the state belongs to another configuration: hold the fleet, and start a new epoch if the change was meant")
-    ready = [checked(config, loss) for loss in losses]
+    given = losses if isinstance(losses, list) else list(losses)
+    ready = given if _all_fine(config, given) else [checked(config, loss) for loss in given]
     scales = _scales(config, ready, probabilities)
     return state if state.alarm_at is not None else _folded(config, state, ready, scales)
+
+
+def _all_fine(config: MonitorConfig, losses: list[float]) -> bool:
+    """Every loss is a float that `checked` would return as it is; a few passes in C, a tenth of a call each. False also where in doubt."""
+    if not losses or set(map(type, losses)) != {float}:
+        return False
+    if config.binary:
+        return set(losses) <= {config.lo, 0.0, 1.0}
+    return (
+        config.lo <= min(losses) and max(losses) <= 1.0 and math.isfinite(sum(losses))
+    )  # a NaN is neither least nor largest, but in the sum
 
 
 def freeze(state: State) -> State:
@@ -176,6 +188,8 @@ def _scales(config: MonitorConfig, losses: Sequence[float], probabilities: Seque
         return [least] * len(losses) if least < 1 else None
     if len(probabilities) != len(losses):
         raise InvalidLoss("there must be one probability for each loss")
+    if least == 1 and set(map(type, probabilities)) == {float} and set(probabilities) == {1.0}:  # nearly always, in two passes
+        return None
     if not all(_probability(p, least) for p in probabilities):
         raise InvalidLoss(f"the sampling probability of a unit must lie in [min_probability, 1] = [{least:g}, 1]")
     return [least / probability for probability in probabilities] if least < 1 else None

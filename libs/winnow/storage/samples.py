@@ -16,7 +16,7 @@ from winnow.assurance.ledger import Fate, Signature, Unit
 from winnow.contracts.events import Graded, Observation
 from winnow.storage import partitions, raw
 from winnow.storage.keys import StreamKey
-from winnow.storage.values import jsonb, storable
+from winnow.storage.values import array_text, jsonb, storable, utc
 
 
 class Name(NamedTuple):
@@ -66,12 +66,12 @@ class Taken:
         """The first `most` new units of a stream, as the fold takes them."""
         signatures: dict[tuple[UUID | None, str | None], Signature] = {}
         units: list[Unit] = []
-        for s in self.new.get(key, ())[:most]:
-            known = signatures.get((s.boundary_id, s.grader))
+        for _, _, seq, _, boundary_id, probability, _, loss, lo, grader, _ in self.new.get(key, ())[:most]:
+            known = signatures.get((boundary_id, grader))
             if known is None:
-                point, compressor = self.signed.get((s.fleet, s.boundary_id), (None, None)) if s.boundary_id else (None, None)
-                known = signatures[s.boundary_id, s.grader] = Signature(point, compressor, s.grader)
-            units.append(Unit(s.seq, s.loss, s.lo, s.probability, known))
+                point, compressor = self.signed.get((key.fleet, boundary_id), (None, None)) if boundary_id else (None, None)
+                known = signatures[boundary_id, grader] = Signature(point, compressor, grader)
+            units.append(Unit(seq, loss, lo, probability, known))
         return units
 
 
@@ -92,7 +92,7 @@ ON CONFLICT (fleet, stream) DO NOTHING
 
 # Only what is there: nearly always nothing. LATERAL, because a plan made while the table was small must not read all of it later on.
 _KNOWN = """
-SELECT x.* FROM unnest($1::text[], $2::text[], $3::text[]) AS k(fleet, stream, unit)
+SELECT x.* FROM unnest($1::text::text[], $2::text::text[], $3::text::text[]) AS k(fleet, stream, unit)
 CROSS JOIN LATERAL (
     SELECT o.fleet, o.stream, o.unit, o.seq, o.observed_at, o.early_grade FROM observation_keys o
     WHERE o.fleet = k.fleet AND o.stream = k.stream AND o.unit = k.unit LIMIT 1
@@ -150,8 +150,9 @@ JOIN unnest($1::text[], $2::uuid[]) AS k(fleet, boundary_id) ON b.fleet = k.flee
 # Key and unit in one statement: what both have travels once.
 _WRITE = """
 WITH new AS MATERIALIZED (
-    SELECT * FROM unnest($2::text[], $3::text[], $4::bigint[], $5::text[], $6::uuid[], $7::float8[], $8::timestamptz[], $9::float8[],
-        $10::float8[], $11::text[], $12::timestamptz[], $13::text[], $14::integer[])
+    SELECT * FROM unnest($2::text::text[], $3::text::text[], $4::text::bigint[], $5::text::text[], $6::text::uuid[], $7::text::float8[],
+        $8::text::timestamptz[], $9::text::float8[], $10::text::float8[], $11::text::text[], $12::text::timestamptz[], $13::text::text[],
+        $14::text::integer[])
         AS s(fleet, stream, seq, unit, boundary_id, probability, sampled_at, loss, lo, grader, graded_at, fate, epoch)
 ), keys AS (
     INSERT INTO observation_keys (fleet, stream, unit, seq, observed_at)
@@ -188,27 +189,27 @@ class _Batch:
 
     def take(self, name: Name, event: Observation) -> bool:
         """Note what an event adds; False where all of it was known."""
-        changed = False
         sampled, grade = event.sampled, event.graded
         if sampled is not None and name not in self.stored and name not in self.new:
-            key = StreamKey(name.fleet, name.stream)
-            seq = self.last[key] = self.last[key] + 1
-            sample = Sample(*key, seq, name.unit, event.boundary_id, sampled.probability, sampled.at)
-            early, is_stored = self.early.pop(name, (None, False))
-            if is_stored:
-                self.placed.append(name)
-            if early is not None:
+            if name in self.early:
                 # The first grade of a unit counts.
-                sample, grade = sample.graded(Graded.model_validate(early)), None
-            elif grade is not None:
-                sample, grade = sample.graded(grade), None
-            if sample.loss is not None:
+                early, is_stored = self.early.pop(name)
+                grade = Graded.model_validate(early)
+                if is_stored:
+                    self.placed.append(name)
+            fleet, stream, unit = name
+            key = StreamKey(fleet, stream)
+            seq = self.last[key] = self.last[key] + 1
+            if grade is None:
+                self.new[name] = Sample(fleet, stream, seq, unit, event.boundary_id, sampled.probability, sampled.at)
+            else:
                 self.graded.add(name)
-            self.new[name] = sample
-            changed = True
-        if grade is not None and name not in self.graded:
-            changed = self._grade(name, grade) or changed
-        return changed
+                self.new[name] = Sample(
+                    fleet, stream, seq, unit, event.boundary_id, sampled.probability, sampled.at,
+                    grade.loss, grade.lo, storable(grade.grader), grade.at,
+                )  # fmt: skip
+            return True
+        return grade is not None and name not in self.graded and self._grade(name, grade)
 
     def _grade(self, name: Name, grade: Graded) -> bool:
         """The first grade of a unit that was sampled before, or will be."""
@@ -239,13 +240,13 @@ async def take(tx: AsyncConnection, events: Sequence[Observation], *, now: datet
     if not events:
         return Taken()
     named = [(Name(e.fleet, storable(e.stream), storable(e.unit)), e) for e in events]
-    names = sorted({name for name, _ in named})
-    keys = sorted({StreamKey(n.fleet, n.stream) for n in names})
+    names = list(dict.fromkeys(name for name, _ in named))
+    keys = sorted({StreamKey(fleet, stream) for fleet, stream, _ in names})
     await partitions.ensure(tx, [now])
     streams = raw.columns(keys, 2)
     await raw.execute(tx, _STREAMS, *streams, now)
     last = {StreamKey(r["fleet"], r["stream"]): r["last_seq"] for r in await raw.fetch(tx, _LOCK, *streams)}
-    known = await raw.fetch(tx, _KNOWN, *raw.columns(names, 3))
+    known = await raw.fetch(tx, _KNOWN, *map(array_text, raw.columns(names, 3)))
     placed = [(r["fleet"], r["stream"], r["unit"], r["seq"], r["observed_at"]) for r in known if r["seq"] is not None]
     graded = {Name(*r) for r in await raw.fetch(tx, _GRADED, *raw.columns(placed, 5))} if placed else set()
     batch = _Batch(last, known, graded)
@@ -285,7 +286,9 @@ async def write(
     rows: list[tuple[object, ...]] = []
     for key, some in taken.new.items():
         decided = (fates or {}).get(key, ())
-        rows += [(*sample, *fate) for sample, fate in zip(some, decided, strict=False)]
+        rows += [sample + fate for sample, fate in zip(some, decided, strict=False)]
         rows += [(*sample, None, None) for sample in some[len(decided) :]]
     if rows:
-        await raw.execute(tx, _WRITE, now, *raw.columns(rows, 13))
+        *texts, sampled_at, loss, lo, grader, graded_at, fate, epoch = raw.columns(rows, 13)
+        columns = (*texts, utc(sampled_at), loss, lo, grader, utc(graded_at), fate, epoch)
+        await raw.execute(tx, _WRITE, now, *map(array_text, columns))

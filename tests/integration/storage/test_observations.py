@@ -2,7 +2,8 @@
 
 import asyncio
 import uuid
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -115,3 +116,57 @@ async def test_fates(db, fleet, now):
     assert [o.fate for o in await _ledger(db, fleet)] == [Fate.FOLDED, Fate.MISSING]
     async with db.transaction() as tx:
         assert [o.seq for o in await observations.units(tx, fleet, "harm", after_seq=1)] == [2]
+
+
+#: Names that mean something to PostgreSQL's arrays, to JSON or to neither; what no text column can hold is stored as U+FFFD.
+HOSTILE = [
+    "null",
+    "NULL",
+    '"',
+    "\\",
+    'a"b\\"c',
+    "{a,b}",
+    "[1]",
+    ",",
+    " ",
+    "\n\t\r",
+    "\x1b[0m",
+    "\\u0041",
+    "ü€𝄞",
+    "x" * 10_000,
+    "\x00",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+async def test_names_are_stored_as_they_are(db, fleet, now, name):
+    """Whatever a unit and its grader are called, they are stored so, and known again; what no text column can hold is replaced."""
+    stored = "\ufffd" if name in {"\x00", "\ud800"} else name
+    plain = _event(fleet, now, "unit", loss=1.0)
+    odd = plain.model_copy(update={"event_id": uuid.uuid4(), "unit": name, "graded": plain.graded.model_copy(update={"grader": name})})
+    assert await _store(db, [plain, odd], now) == {plain.event_id, odd.event_id}
+    assert await _store(db, [odd], now) == set()
+    assert [(o.unit, o.grader) for o in await _ledger(db, fleet)] == [("unit", "rule"), (stored, stored)]
+
+
+async def test_numbers_and_moments_are_stored_to_the_bit(db, fleet, now):
+    """Losses, probabilities and moments come back as they were, with any offset, boundary or none."""
+    losses = [0.1, 1 / 3, 5e-324, 1.0, -1.0, -0.0, 1e-17]
+    moments = [
+        now, now.astimezone(ZoneInfo("Asia/Kolkata")), datetime(1850, 1, 1, 12, 0, 0, 1, tzinfo=ZoneInfo("Europe/Berlin")),
+        datetime(1, 1, 1, tzinfo=timezone(-timedelta(hours=5))), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+        datetime(2020, 1, 1, tzinfo=timezone(timedelta(hours=3, seconds=7))), datetime(2020, 1, 1, tzinfo=timezone(-timedelta(minutes=1))),
+    ]  # fmt: skip
+    boundaries = [uuid.uuid4() if i % 2 else None for i in range(len(losses))]
+    events = [
+        Observation(
+            fleet=fleet, event_id=uuid.uuid4(), stream="harm", unit=f"u{i}", boundary_id=boundary,
+            sampled=Sampled(probability=max(abs(loss), 5e-324), at=at), graded=Graded(loss=loss, lo=-1.0, grader="rule", at=at),
+        )
+        for i, (loss, at, boundary) in enumerate(zip(losses, moments, boundaries, strict=True))
+    ]  # fmt: skip
+    await _store(db, events, now)
+    found = await _ledger(db, fleet)
+    assert [(o.loss.hex(), o.probability.hex()) for o in found] == [(x.hex(), max(abs(x), 5e-324).hex()) for x in losses]
+    assert [(o.sampled_at, o.graded_at, o.boundary_id) for o in found] == [(m, m, b) for m, b in zip(moments, boundaries, strict=True)]
