@@ -385,6 +385,7 @@ def test_an_original_is_saved_to_the_byte(visit):
     assert visitor.wrong == []
 
 
+@pytest.mark.long
 def test_a_page_without_a_stream_says_so_and_is_renewed_all_the_same(visit):
     """Where the gateway has no stream left the button and the foot of the page say how often it asks, until there is one again."""
     visitor = visit()

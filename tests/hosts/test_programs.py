@@ -43,31 +43,37 @@ PI = "export async function compact(preparation) { return JSON.parse(process.env
 DRIVERS = {
     "pi": """
         import winnow from "./pi/index.js";
-        let handler;
-        winnow({ on: (_, h) => { handler = h; } });
+        const handlers = {};
+        winnow({ on: (name, h) => { handlers[name] = h; } });
         const scene = JSON.parse(process.env.SCENE);
-        const answer = await handler?.(
-          { ...scene, signal: new AbortController().signal },
-          {
-            model: { id: "m-1" },
-            modelRegistry: { getApiKeyAndHeaders: async () => ({ ok: true, apiKey: "k" }) },
-            sessionManager: { getSessionId: () => "session-1" },
-          },
-        );
+        const context = {
+          model: { id: "m-1" },
+          modelRegistry: { getApiKeyAndHeaders: async () => ({ ok: true, apiKey: "k" }) },
+          sessionManager: { getSessionId: () => "session-1" },
+        };
+        const compact = () => handlers.session_before_compact?.({ ...scene, signal: new AbortController().signal }, context);
+        const answer = scene.preparation ? await compact() : undefined;
         console.log(JSON.stringify(answer ?? null));
+        for (const event of scene.ends ?? []) await handlers.session_shutdown(event, context);
+        if (scene.ends) process.exit(0); // as pi does when its handlers are through
     """,
     "openclaw": """
         import plugin from "./openclaw/index.js";
-        let provider, hook;
+        let provider;
+        const hooks = {};
         plugin.register({
           registerCompactionProvider: (p) => { provider = p; },
-          on: (_, h) => { hook = h; },
+          on: (name, h) => { hooks[name] = h; },
           runtime: { llm: { complete: async (r) => ({ text: process.env.FAKE_TEXT }) } },
         });
         const scene = JSON.parse(process.env.SCENE);
-        hook?.({}, { sessionId: "session-1" });
         let answer;
-        try { answer = await provider.summarize(scene); } catch (error) { answer = { threw: String(error.message) }; }
+        for (const step of scene.steps ?? [{ compacts: "session-1" }]) {
+          if (step.compacts) {
+            hooks.before_compaction({}, { sessionId: step.compacts });
+            try { answer = await provider.summarize(scene); } catch (error) { answer = { threw: String(error.message) }; }
+          } else hooks.session_end(step, { sessionId: step.sessionId });
+        }
         console.log(JSON.stringify(answer));
     """,
     "opencode": """
@@ -76,6 +82,7 @@ DRIVERS = {
         const hooks = await Winnow({ client: { session: { messages: async () => ({ data: scene.messages }) } } });
         const output = { text: scene.text };
         await hooks["experimental.text.complete"]?.({ sessionID: "session-1", messageID: scene.messageID, partID: "p" }, output);
+        for (const event of scene.events ?? []) await hooks.event({ event });
         console.log(JSON.stringify(output.text));
     """,
 }
@@ -144,6 +151,13 @@ class Gateway:
             "candidate_sha256": asked.candidate_sha256, "committed_sha256": hashlib.sha256(kept).hexdigest(), "outcome": "judged",
             "mode": "enforce", "late": self.how == "late", "decisions": decisions, "summary": {"text": kept.decode()},
         }  # fmt: skip
+
+    def kinds(self, most: int, most_s: float = 10.0) -> list[tuple[str, str, bool | None]]:
+        """Kind, run, and whether the tools were told of, of the reports, once there are `most`."""
+        until = time.monotonic() + most_s
+        while len(self.reports) < most and time.monotonic() < until:
+            time.sleep(0.02)
+        return sorted((r.kind.value, r.run, r.recovery_tool) for r in self.reports)
 
     def bypasses(self, most_s: float = 10.0) -> list[str]:
         """What was reported as bypassed, once there is a report."""
@@ -320,6 +334,45 @@ def test_other_texts_and_a_missing_key_change_nothing(run, gateway):
     assert run("pi", PI_SCENE, WINNOW_API_KEY="") is None
     assert run("opencode", OPENCODE_SCENE, WINNOW_API_KEY="") == SUMMARY
     assert gateway.asked == []
+
+
+def test_the_end_of_a_session_is_told_once_and_only_where_it_is_one(run, gateway):
+    """pi's shutdown ends a session that was compacted, a reload does not; the process waits for the report, and says that tools are there."""
+    run("pi", {"ends": [{"reason": "quit"}]})
+    assert gateway.reports == [], "of a session without a boundary Winnow knows nothing"
+    run("pi", PI_SCENE | {"ends": [{"reason": "reload"}, {"reason": "quit"}, {"reason": "quit"}]}, WINNOW_RECOVERY_TOOL="1")
+    assert gateway.kinds(2) == [("adopted", "session-1", True), ("run_ended", "session-1", True)]
+
+
+def test_a_hanging_gateway_does_not_hold_up_who_leaves(run, gateway):
+    """pi ends within seconds although nobody answers."""
+    assert summary("pi", run("pi", PI_SCENE | {"ends": [{}]}, WINNOW_GATEWAY_URL="http://127.0.0.1:9", WINNOW_DEADLINE_MS="600")) == SUMMARY
+
+
+def test_a_session_that_goes_on_under_another_id_is_the_same_run(run, gateway):
+    """OpenClaw's compaction may rename a session: the next boundary is the run's second; its reset is its end, a restart is none."""
+    steps = [
+        {"compacts": "session-1"}, {"sessionId": "session-1", "reason": "compaction", "nextSessionId": "session-2"},
+        {"compacts": "session-2"}, {"sessionId": "session-2", "reason": "restart"}, {"sessionId": "other", "reason": "reset"},
+    ]  # fmt: skip
+    run("openclaw", SCENES["openclaw"] | {"steps": steps})
+    assert [(asked.run, asked.index) for asked in gateway.asked] == [("session-1", 1), ("session-1", 2)]
+    assert [kind for kind, _, _ in gateway.kinds(2)] == ["adopted", "adopted"]
+    gateway.reports.clear()
+    run("openclaw", SCENES["openclaw"] | {"steps": [*steps, {"sessionId": "session-2", "reason": "reset"}]})
+    assert gateway.kinds(3) == [("adopted", "session-1", None)] * 2 + [("run_ended", "session-1", None)]
+
+
+def test_a_deleted_session_is_over(run, gateway):
+    """OpenCode has no other end: idling is none, and of a session that was never compacted nothing is told."""
+    events = [
+        {"type": "session.idle", "properties": {"sessionID": "session-1"}},
+        {"type": "session.deleted", "properties": {"info": {"id": "other"}}},
+        {"type": "session.deleted", "properties": {"info": {"id": "session-1"}}},
+        {"type": "session.deleted"},
+    ]
+    run("opencode", OPENCODE_SCENE | {"events": events})
+    assert gateway.kinds(2) == [("adopted", "session-1", None), ("run_ended", "session-1", None)]
 
 
 def test_ids_of_boundaries_are_the_gateways(run, gateway):

@@ -37,7 +37,7 @@ export interface Settings {
   mode: Mode;
   host: string;
   deadlineMs: number;
-  /** The agent has the tools of `winnow mcp`: said with every report, since no host tells when a session has ended for good. */
+  /** The agent has the tools of `winnow mcp`: said with every report, since a session may end without anybody telling. */
   recoveryTool?: boolean;
 }
 
@@ -74,6 +74,8 @@ interface View {
 const BODY_BYTES = 8 * 1024 * 1024;
 /** Milliseconds that a report may take; the agent does not wait for it. */
 const REPORT_MS = 3_000;
+/** The same for the end of a session, which a person who leaves waits for. */
+const END_MS = 1_000;
 /** Milliseconds before the second try of a request that failed in passing; doubled at each further one. */
 const FIRST_PAUSE_MS = 100;
 /** Milliseconds that one request asks the gateway to wait: below the 30 s after which proxies in between give up. */
@@ -134,6 +136,12 @@ export async function judge(to: Settings, boundary: Boundary, signal?: AbortSign
 /** Report that a compaction of the host went past Winnow. Returns at once. */
 export function bypassed(to: Settings, run: string, because: string): void {
   report(to, run, "bypassed", undefined, because);
+}
+
+/** Report that a session is over, so that its run is counted without waiting for its idle time. Never rejects; a host whose process is about to
+ * end waits for it, a second at most. */
+export function ended(to: Settings, run: string): Promise<void> {
+  return report(to, run, "run_ended");
 }
 
 /** The committed text, checked against everything that the answer states of it. */
@@ -209,7 +217,7 @@ function send(to: Settings, method: string, path: string, signal: AbortSignal, b
   return fetch(to.url + path, { method, headers, signal, body, redirect: "error" });
 }
 
-function report(to: Settings, run: string, kind: "adopted" | "bypassed", boundaryId?: string, because?: string): void {
+function report(to: Settings, run: string, kind: "adopted" | "bypassed" | "run_ended", boundaryId?: string, because?: string): Promise<void> {
   const said = {
     event_id: randomUUID(),
     fleet: to.fleet,
@@ -221,8 +229,9 @@ function report(to: Settings, run: string, kind: "adopted" | "bypassed", boundar
     because,
     recovery_tool: to.recoveryTool || undefined,
   };
-  // Nobody waits for it and nobody can mend it: a report that is lost is seen as a boundary that nobody adopted.
-  send(to, "POST", "/v1/runtime-events", AbortSignal.timeout(REPORT_MS), JSON.stringify(said)).then(
+  // Nobody can mend it: a report that is lost is seen as a boundary that nobody adopted, or as a run that went silent.
+  const most = kind === "run_ended" ? END_MS : REPORT_MS;
+  return send(to, "POST", "/v1/runtime-events", AbortSignal.timeout(most), JSON.stringify(said)).then(
     (response) => response.body?.cancel(),
     () => undefined,
   );

@@ -4,12 +4,18 @@ import asyncio
 import json
 
 import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 
 from tests.harness.pipeline import Stages, candidate, output
 from winnow.contracts.events import Message
+from winnow.contracts.topics import CANDIDATE, COMMITTED, DEAD_LETTER, EVIDENCE, SCORES
 from winnow.contracts.vocabulary import MessageKind, Mode
 from winnow.judging.local import LocalJudge
+from winnow.messaging.settings import KafkaSettings
+from winnow.messaging.topics import ensure_topics
 from winnow.storage.database import Database
+from winnow.telemetry import Telemetry
 
 pytestmark = [pytest.mark.long, pytest.mark.serial, pytest.mark.timeout(300)]
 
@@ -114,6 +120,60 @@ def test_a_database_that_is_in_use_is_not_touched(ask, database):
     assert (ran.returncode, "holds something else" in ran.stderr) == (4, True), ran.stderr
     assert "migrating" not in ran.stderr
     assert rows(database) == before
+
+
+async def ends(bootstrap: str) -> dict[str, int]:
+    """Records of each topic of a broker."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        topics = {topic["topic"]: len(topic["partitions"]) for topic in await admin.describe_topics() if not topic["is_internal"]}
+    finally:
+        await admin.close()
+    async with AIOKafkaConsumer(bootstrap_servers=bootstrap) as consumer:
+        return {
+            topic: sum((await consumer.end_offsets([TopicPartition(topic, number) for number in range(count)])).values())
+            for topic, count in topics.items()
+        }
+
+
+async def neighbour(bootstrap: str, prefix: str) -> None:
+    """Another Winnow's topics on the broker, with a record that a service of a rerun would choke on."""
+    await ensure_topics(KafkaSettings(kafka_bootstrap_servers=bootstrap, topic_prefix=prefix, partitions=2), Telemetry.plain())
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
+        await producer.send_and_wait(prefix + CANDIDATE.name, b"not a rerun's", key=b"one/run-0")
+
+
+def test_on_a_broker_of_ones_own_a_rerun_keeps_to_its_own_topics(ask, database, broker, topic_prefix, empty_database, tmp_path):
+    """Every record goes to topics under `rerun-<id>.`; those of another Winnow on the broker are neither read nor written."""
+    asyncio.run(lived(database.dsn))
+    asyncio.run(neighbour(broker.bootstrap, topic_prefix))
+    before, rows_before = asyncio.run(ends(broker.bootstrap)), rows(database)
+    work = tmp_path / "rerun"
+    words = ("rejudge", "--pipeline", "--work", str(work), "--into-kafka", broker.bootstrap, "--into-database", empty_database.dsn)
+    part = ask(*words, "--fleet", "one", "--limit", "2", "--json")
+    assert (part.returncode, json.loads(part.stdout)["same"]) == (0, 2), part.stderr
+    whole = ask(*words, "--fleet", "one", "--json")
+    value = json.loads(whole.stdout)
+    assert (whole.returncode, value["boundaries"], value["same"]) == (0, 6, 6), whole.stderr
+    after = asyncio.run(ends(broker.bootstrap))
+    assert {name: count for name, count in after.items() if name in before} == before
+    prefix = f"rerun-{json.loads((work / 'rerun.json').read_text())['id']}."
+    own = {name: count for name, count in after.items() if name not in before}
+    assert {name for name in own if not name.startswith(prefix)} == set()
+    assert {own[prefix + topic.name] for topic in (CANDIDATE, EVIDENCE, SCORES, COMMITTED)} == {6}
+    assert own[prefix + DEAD_LETTER.name] == 0
+    assert empty_database.sql("SELECT count(*) AS n FROM boundaries WHERE committed_at IS NOT NULL")[0]["n"] == 6
+    assert rows(database) == rows_before
+    assert not (work / "winnow" / "postgres").exists(), "no database is started here"
+
+
+def test_a_broker_that_is_away_is_said(ask, database, tmp_path):
+    """Nothing is run, and the text names the setting."""
+    asyncio.run(lived(database.dsn))
+    ran = ask("rejudge", "--pipeline", "--into-kafka", "127.0.0.1:1", "--work", str(tmp_path / "rerun"))
+    assert (ran.returncode, ran.stdout.count("same")) == (5, 0), ran.stderr
+    assert "127.0.0.1:1" in ran.stderr
 
 
 def test_without_pipeline_a_judge_must_be_named(ask):

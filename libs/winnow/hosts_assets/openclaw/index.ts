@@ -5,7 +5,7 @@
 // and OpenClaw falls back to its built-in summary, unpruned: that is reported as `bypassed`.
 
 import { messages, task } from "./messages.ts";
-import { bypassed, judge, settings, type Message } from "./winnow.ts";
+import { bypassed, ended, judge, settings, type Message } from "./winnow.ts";
 
 // The part of OpenClaw's plugin API that is used (2026.9).
 interface Summarize {
@@ -20,9 +20,18 @@ interface Provider {
   label: string;
   summarize(asked: Summarize): Promise<string>;
 }
+interface Session {
+  sessionId?: string;
+  sessionKey?: string;
+}
+interface SessionEnd extends Session {
+  reason?: string;
+  nextSessionId?: string;
+}
 interface Api {
   registerCompactionProvider(provider: Provider): void;
-  on(hook: "before_compaction", handler: (event: unknown, context: { sessionId?: string; sessionKey?: string }) => void): void;
+  on(hook: "before_compaction", handler: (event: unknown, context: Session) => void): void;
+  on(hook: "session_end", handler: (event: SessionEnd, context: Session) => void): void;
   runtime: { llm: { complete(request: object): Promise<{ text: string }> } };
 }
 
@@ -30,6 +39,8 @@ interface Api {
 const OUTPUT_CHARS = 2_000;
 /** Sessions whose number of compactions is remembered. */
 const SESSIONS = 10_000;
+/** Why a session is over. A compaction, a restart or a shutdown is no end: the conversation goes on. */
+const OVER = new Set(["new", "reset", "idle", "daily", "deleted"]);
 
 export default {
   id: "winnow",
@@ -40,8 +51,21 @@ export default {
     if (!to) return;
     let session = "openclaw"; // a provider is not told the session; this hook is, just before
     const done = new Map<string, number>();
+    const renamed = new Map<string, string>(); // a compaction may give a session another id: its run stays the same
     api.on("before_compaction", (_event, context) => {
-      session = context.sessionId ?? context.sessionKey ?? session;
+      const id = context.sessionId ?? context.sessionKey ?? session;
+      session = renamed.get(id) ?? id;
+    });
+    api.on("session_end", (event, context) => {
+      const id = event.sessionId ?? context.sessionId ?? context.sessionKey;
+      if (!id) return;
+      const run = renamed.get(id) ?? id;
+      if (event.reason === "compaction" && event.nextSessionId) {
+        if (renamed.delete(id) || done.has(run)) remember(renamed, event.nextSessionId, run);
+      } else if (OVER.has(event.reason ?? "")) {
+        renamed.delete(id);
+        if (done.delete(run)) void ended(to, run);
+      }
     });
     api.registerCompactionProvider({
       id: "winnow",
@@ -57,9 +81,7 @@ export default {
           });
           if (!text?.trim()) throw new Error("the model gave no summary");
           const index = (done.get(run) ?? 0) + 1;
-          done.delete(run);
-          done.set(run, index);
-          if (done.size > SESSIONS) done.delete(done.keys().next().value as string);
+          remember(done, run, index);
           const result = await judge(
             to,
             {
@@ -85,6 +107,13 @@ export default {
     });
   },
 };
+
+/** Put the newest last, and forget the oldest of too many. */
+function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size > SESSIONS) map.delete(map.keys().next().value as string);
+}
 
 /** What the model is asked: OpenClaw's sections, in OpenClaw's order. */
 function prompt(history: Message[], asked: Summarize): string {

@@ -3,7 +3,7 @@
 // `experimental.text.complete` is the one hook that sees finished text and may change it; it fires for each text of each message. The
 // message is looked up, and every text that is not that of a compaction is left as it is.
 
-import { bypassed, judge, settings, type Message } from "./winnow.ts";
+import { bypassed, ended, judge, settings, type Message } from "./winnow.ts";
 
 // The part of OpenCode's plugin API that is used (plugin 1.18).
 interface Part {
@@ -23,7 +23,12 @@ interface Told {
 interface Input {
   client: { session: { messages(request: { path: { id: string } }): Promise<{ data?: Told[] }> } };
 }
+interface Event {
+  type: string;
+  properties?: { sessionID?: string; info?: { id?: string } };
+}
 interface Hooks {
+  event: (input: { event: Event }) => Promise<void>;
   "experimental.text.complete": (
     input: { sessionID: string; messageID: string; partID: string },
     output: { text: string },
@@ -36,7 +41,13 @@ const SUBAGENTS = new Set(["task"]);
 export const Winnow = async ({ client }: Input): Promise<Partial<Hooks>> => {
   const to = settings("opencode");
   if (!to) return {};
+  const judged = new Set<string>(); // sessions with a boundary: of others Winnow knows nothing
   return {
+    // The one end that OpenCode has: any other session can be taken up again, and is over for Winnow when it has been silent.
+    event: async ({ event }) => {
+      const run = event.type === "session.deleted" ? (event.properties?.info?.id ?? event.properties?.sessionID) : undefined;
+      if (run && judged.delete(run)) void ended(to, run);
+    },
     "experimental.text.complete": async (input, output) => {
       try {
         const told = (await client.session.messages({ path: { id: input.sessionID } })).data ?? [];
@@ -47,6 +58,7 @@ export const Winnow = async ({ client }: Input): Promise<Partial<Hooks>> => {
         const request = before.flatMap((one) => one.parts).findLast((part) => part.type === "compaction");
         const from = request?.tail_start_id ? before.findIndex((one) => one.info.id === request.tail_start_id) : -1;
         const span = from > last ? before.slice(last + 1, from) : before.slice(last + 1);
+        judged.add(input.sessionID);
         const result = await judge(to, {
           run: input.sessionID,
           index: before.filter(compacts).length + 1,

@@ -5,7 +5,7 @@
 
 import { compact } from "@mariozechner/pi-coding-agent";
 import { messages, task } from "./messages.ts";
-import { bypassed, judge, settings } from "./winnow.ts";
+import { bypassed, ended, judge, settings } from "./winnow.ts";
 
 // The part of pi's extension API that is used (pi-coding-agent 0.73).
 interface Preparation {
@@ -42,14 +42,25 @@ interface Made {
   tokensBefore: number;
   details?: unknown;
 }
+interface Shutdown {
+  /** Older versions give none: they tell of the end of the process alone. */
+  reason?: "quit" | "reload" | "new" | "resume" | "fork";
+}
 type Handler = (event: BeforeCompact, context: Context) => Promise<{ compaction: Made } | undefined>;
 interface Pi {
   on(event: "session_before_compact", handler: Handler): void;
+  on(event: "session_shutdown", handler: (event: Shutdown, context: Context) => Promise<void>): void;
 }
 
 export default function winnow(pi: Pi): void {
   const to = settings("pi");
   if (!to) return;
+  const judged = new Set<string>(); // sessions with a boundary: of others Winnow knows nothing, and need not know that they end
+  pi.on("session_shutdown", async (event, context) => {
+    const run = context.sessionManager.getSessionId();
+    // A reload goes on with the same session. pi waits for this before it leaves.
+    if (event.reason !== "reload" && judged.delete(run)) await ended(to, run);
+  });
   pi.on("session_before_compact", async (event, context) => {
     const run = context.sessionManager.getSessionId();
     try {
@@ -65,6 +76,7 @@ export default function winnow(pi: Pi): void {
       const gone = [...preparation.messagesToSummarize, ...preparation.turnPrefixMessages];
       const first = branchEntries.findIndex((entry) => entry.id === made.firstKeptEntryId);
       const stays = first < 0 ? [] : branchEntries.slice(first).flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
+      judged.add(run);
       const result = await judge(
         to,
         {
