@@ -337,7 +337,7 @@ def test_other_texts_and_a_missing_key_change_nothing(run, gateway):
 
 
 def test_the_end_of_a_session_is_told_once_and_only_where_it_is_one(run, gateway):
-    """pi's shutdown ends a session that was compacted, a reload does not; the process waits for the report, and says that tools are there."""
+    """pi's shutdown ends a session that was compacted, a reload does not; the process waits for the report, which names the tools."""
     run("pi", {"ends": [{"reason": "quit"}]})
     assert gateway.reports == [], "of a session without a boundary Winnow knows nothing"
     run("pi", PI_SCENE | {"ends": [{"reason": "reload"}, {"reason": "quit"}, {"reason": "quit"}]}, WINNOW_RECOVERY_TOOL="1")

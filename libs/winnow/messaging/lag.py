@@ -8,7 +8,7 @@ from typing import Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError, for_code
+from aiokafka.errors import GroupLoadInProgressError, KafkaError, for_code
 
 from winnow.contracts.topics import CANDIDATE, COMMITTED, EVIDENCE, OBSERVATION, RUNTIME, SCORES, Topic
 from winnow.messaging.settings import KafkaSettings
@@ -29,6 +29,9 @@ STAGES = frozenset({"retriever", "judge", "pruner"})
 READ_EVERY_S = 2.0
 #: Seconds that the first waiting record of a partition may take to come.
 FIRST_RECORD_S = 3.0
+#: Seconds that a group's coordinator may take to load what it knows, and between looks: a broker's restart or an election takes about one.
+LOADING_S = 4.0
+LOADING_PAUSE_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,8 @@ class LagReader:
     async def read(self, wanted: Sequence[tuple[str, Topic]] | None = None) -> list[Lag]:
         """Lags of the pairs of service and topic (all of `CONSUMPTIONS`); topics that do not exist are left out.
 
-        A group that has committed nothing is behind by everything that the topic still holds. Raises `KafkaError`, `TimeoutError`.
+        A group that has committed nothing is behind by everything that the topic still holds. Of a group whose coordinator is loading
+        nothing is known: it is asked again for `LOADING_S`. Raises `KafkaError`, `TimeoutError`.
         """
         if self._admin is None or self._consumer is None:
             await self.start()
@@ -106,14 +110,11 @@ class LagReader:
             if not places:
                 continue
             ends = await consumer.end_offsets(places)
-            committed = await admin.list_consumer_group_offsets(self._settings.group(service, topic.name), partitions=places)
+            committed = await _committed(admin, self._settings.group(service, topic.name), places)
             begins = await consumer.beginning_offsets(places)
-            behind: list[int] = []
-            for place in places:
-                offset = committed[place].offset if place in committed else -1
-                behind.append(max(0, ends[place] - max(offset, begins[place])))
-            first = tuple(max(committed[place].offset if place in committed else -1, begins[place]) for place in places)
-            lags.append(Lag(service=service, topic=topic.name, by_partition=tuple(behind), next_offsets=first))
+            first = tuple(max(committed[place], begins[place]) for place in places)
+            behind = tuple(max(0, ends[place] - at) for place, at in zip(places, first, strict=True))
+            lags.append(Lag(service=service, topic=topic.name, by_partition=behind, next_offsets=first))
         return lags
 
     async def members(self, group: str) -> tuple[str, list[bytes]]:
@@ -172,6 +173,23 @@ class LagReader:
         moment = int((time.time() + seconds) * 1000)
         found = await consumer.offsets_for_times(dict.fromkeys(places, moment))
         return sorted({names[place.topic] for place, offset in found.items() if offset is not None and (offset.timestamp or 0) >= moment})
+
+
+async def _committed(admin: AIOKafkaAdminClient, group: str, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    """What a group has committed; -1 where it has nothing. Raises `KafkaError`.
+
+    aiokafka drops an error that concerns the whole answer, such as a coordinator that is loading, and gives back no partition: taken for
+    "nothing committed", a group would be behind by the whole topic, and the gateway would refuse boundaries.
+    """
+    until = time.monotonic() + LOADING_S
+    while True:
+        found = await admin.list_consumer_group_offsets(group, partitions=list(places))
+        if all(place in found for place in places):
+            return {place: found[place].offset for place in places}
+        if time.monotonic() >= until:
+            msg = f"the coordinator of {group} does not say what the group has committed; ask again in a moment"
+            raise GroupLoadInProgressError(msg)
+        await asyncio.sleep(LOADING_PAUSE_S)
 
 
 class LagWatch:
