@@ -3,6 +3,9 @@
 Each begins by locking, in key order, the boundaries that have no answer of this stage yet. Everything else is inserted for those alone,
 with the anchor's own `boundary_at`; so of two workers with the same boundary one stores and the other stores nothing. `ord` is the number
 of the answer in the batch, by which the rows of all arrays find their boundary.
+
+Columns of numbers, names and keys travel as the text of an array (`$1::text::int[]`), those of free text as the driver's arrays: the
+driver asks of each element whether it is an array itself, and a boundary has some two thousand.
 """
 
 
@@ -48,9 +51,10 @@ put_entries AS (
     SELECT l.fleet, l.boundary_id, l.boundary_at, e.n, e.section, e.section_class, e.text, e.text_key, e.span_start, e.span_end,
         e.pinned_by, e.truncated, e.provenance, e.sources::text[], e.previous_entry, e.previous_similarity, e.origins::jsonb,
         e.features::jsonb, e.entry_key, e.parent, e.lead_in, e.previous_key, e.findings::jsonb
-    FROM unnest($19::int[], $20::int[], $21::text[], $22::text[], $23::text[], $24::text[], $25::int[], $26::int[], $27::text[],
-        $28::bool[], $29::text[], $30::text[], $31::int[], $32::float8[], $33::text[], $34::text[],
-        $35::text[], $36::int[], $37::int[], $38::text[], $39::text[])
+    FROM unnest($19::text::int[], $20::text::int[], $21::text[], $22::text::text[], $23::text[], $24::text::text[], $25::text::int[],
+        $26::text::int[], $27::text::text[], $28::text::bool[], $29::text::text[], $30::text::text[], $31::text::int[],
+        $32::text::float8[], $33::text[], $34::text[], $35::text::text[], $36::text::int[], $37::text::int[], $38::text::text[],
+        $39::text[])
         AS e(ord, n, section, section_class, text, text_key, span_start, span_end, pinned_by, truncated, provenance, sources,
             previous_entry, previous_similarity, origins, features, entry_key, parent, lead_in, previous_key, findings)
     JOIN locked l ON l.ord = e.ord
@@ -58,14 +62,16 @@ put_entries AS (
 put_passages AS (
     INSERT INTO evidence_passages (fleet, boundary_id, boundary_at, passage, message, tool, origin, start_at, end_at, text)
     SELECT l.fleet, l.boundary_id, l.boundary_at, p.passage, p.message, p.tool, p.origin, p.start_at, p.end_at, p.text
-    FROM unnest($40::int[], $41::int[], $42::int[], $43::text[], $44::text[], $45::int[], $46::int[], $47::text[])
+    FROM unnest($40::text::int[], $41::text::int[], $42::text::int[], $43::text::text[], $44::text::text[], $45::text::int[],
+        $46::text::int[], $47::text[])
         AS p(ord, passage, message, tool, origin, start_at, end_at, text)
     JOIN locked l ON l.ord = p.ord
 ),
 put_links AS (
     INSERT INTO entry_evidence (fleet, boundary_id, boundary_at, n, rank, passage, bm25)
     SELECT l.fleet, l.boundary_id, l.boundary_at, x.n, x.rank, x.passage, x.bm25
-    FROM unnest($48::int[], $49::int[], $50::int[], $51::int[], $52::float8[]) AS x(ord, n, rank, passage, bm25)
+    FROM unnest($48::text::int[], $49::text::int[], $50::text::int[], $51::text::int[], $52::text::float8[])
+        AS x(ord, n, rank, passage, bm25)
     JOIN locked l ON l.ord = x.ord
 )
 SELECT fleet, boundary_id FROM locked
@@ -86,8 +92,8 @@ put_scores AS (
         passages, flags)
     SELECT l.fleet, l.boundary_id, l.boundary_at, s.n, s.judge, s.judge_version, s.model, s.p, s.score, s.verdict, s.provenance,
         s.explanation, s.passages::int[], s.flags::text[]
-    FROM unnest($17::int[], $18::int[], $19::text[], $20::text[], $21::text[], $22::float8[], $23::float8[], $24::text[], $25::text[],
-        $26::text[], $27::text[], $28::text[])
+    FROM unnest($17::text::int[], $18::text::int[], $19::text::text[], $20::text::text[], $21::text::text[], $22::text::float8[],
+        $23::text::float8[], $24::text::text[], $25::text::text[], $26::text[], $27::text::text[], $28::text::text[])
         AS s(ord, n, judge, judge_version, model, p, score, verdict, provenance, explanation, passages, flags)
     JOIN locked l ON l.ord = s.ord
 )
@@ -117,8 +123,9 @@ put_decisions AS (
         pinned_by)
     SELECT l.fleet, l.boundary_id, l.boundary_at, d.n, d.decision, d.reason, d.score, d.verdict, d.provenance, d.root_source, d.explanation,
         d.pinned_by
-    FROM unnest($27::int[], $28::int[], $29::text[], $30::text[], $31::float8[], $32::text[], $33::text[], $34::text[], $35::text[],
-        $36::text[]) AS d(ord, n, decision, reason, score, verdict, provenance, root_source, explanation, pinned_by)
+    FROM unnest($27::text::int[], $28::text::int[], $29::text::text[], $30::text::text[], $31::text::float8[], $32::text::text[],
+        $33::text::text[], $34::text::text[], $35::text[], $36::text::text[])
+        AS d(ord, n, decision, reason, score, verdict, provenance, root_source, explanation, pinned_by)
     JOIN locked l ON l.ord = d.ord
 )
 SELECT fleet, boundary_id, pg_notify('winnow_committed', encode(sha256(convert_to(fleet || '/' || boundary_id, 'UTF8')), 'hex')) FROM locked

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from winnow.contracts.events import BoundaryRef, Committed, Evidence, Scores
 from winnow.storage import partitions, raw, sql_stages
 from winnow.storage.keys import Key, Stage
-from winnow.storage.values import array_literal, compress, decompress, jsonb, storable, storable_or_none
+from winnow.storage.values import array_literal, array_text, compress, decompress, jsonb, storable, storable_or_none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +118,11 @@ def _outputs(batch: Sequence[tuple[int, _Answer]]) -> tuple[list[object], ...]:
     return raw.columns(rows, 8)
 
 
+def _columns(rows: Sequence[_Row], width: int, *free: int) -> list[object]:
+    """Rows as parameters, a column each: as the text of an array, but the driver's own array where the column (by number) is free text."""
+    return [column if i in free else array_text(column) for i, column in enumerate(raw.columns(rows, width))]
+
+
 def _stored(rows: Sequence[raw.Record]) -> set[Key]:
     """The keys that a stage's statement stored."""
     return {Key(r["fleet"], r["boundary_id"]) for r in rows}
@@ -161,8 +166,8 @@ async def store_evidence(tx: AsyncConnection, answers: Sequence[EvidenceAnswer],
             links.extend((i, e.n, x.rank, x.passage, x.bm25) for x in e.evidence)
         passages.extend((i, p.id, p.message, storable_or_none(p.tool), p.origin, p.start, p.end, storable(p.text)) for p in event.passages)
     rows = await raw.fetch(
-        tx, sql_stages.EVIDENCE, *_asked(batch), now, *_outputs(batch), *raw.columns(boundaries, 6), *raw.columns(entries, 21),
-        *raw.columns(passages, 8), *raw.columns(links, 5),
+        tx, sql_stages.EVIDENCE, *_asked(batch), now, *_outputs(batch), *raw.columns(boundaries, 6),
+        *_columns(entries, 21, 2, 4, 14, 15, 20), *_columns(passages, 8, 7), *_columns(links, 5),
     )  # fmt: skip
     return _stored(rows)
 
@@ -187,7 +192,7 @@ async def store_scores(tx: AsyncConnection, answers: Sequence[ScoresAnswer], *, 
                 for s in said.scores
             )  # fmt: skip
     rows = await raw.fetch(
-        tx, sql_stages.SCORES, *_asked(batch), now, *_outputs(batch), *raw.columns(boundaries, 4), *raw.columns(scores, 12)
+        tx, sql_stages.SCORES, *_asked(batch), now, *_outputs(batch), *raw.columns(boundaries, 4), *_columns(scores, 12, 9)
     )
     return _stored(rows)
 
@@ -217,7 +222,7 @@ async def store_committed(tx: AsyncConnection, answers: Sequence[CommittedAnswer
             for d in event.decisions
         )  # fmt: skip
     rows = await raw.fetch(
-        tx, sql_stages.COMMITTED, *_asked(batch), now, *_outputs(batch), *raw.columns(boundaries, 14), *raw.columns(decisions, 10)
+        tx, sql_stages.COMMITTED, *_asked(batch), now, *_outputs(batch), *raw.columns(boundaries, 14), *_columns(decisions, 10, 8)
     )
     return _stored(rows)
 
