@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsError
 
 from services.settings import ProcessSettings
 from winnow.contracts.errors import Permanent, WinnowError
+from winnow.messaging import rights
 from winnow.messaging.reach import told
 from winnow.messaging.runtime import EXIT_FAILED, Service, draining, run
 from winnow.messaging.settings import KafkaSettings
@@ -55,7 +56,7 @@ async def serve(names: Sequence[str]) -> int:
     exports = Exports.open(reporting, metrics)
     parts = {name: Telemetry.open(name, reporting, metrics) for name in names}
     try:
-        await _topics(kafka, telemetry, create=process.topics_create)
+        await _topics(names, kafka, telemetry, create=process.topics_create)
         services = [builder(name)(parts[name], kafka, database) for name in names]
         # What is loaded by now stays until the end. Frozen, it is not looked at again: events and rows are many small objects, and
         # collecting among everything took a fifth of a stage's time (29 against 42 boundaries a second).
@@ -88,11 +89,12 @@ async def serve(names: Sequence[str]) -> int:
         exports.close()
 
 
-async def _topics(kafka: KafkaSettings, telemetry: Telemetry, *, create: bool) -> None:
-    """Create and check the topics; wait a while for a broker that is still coming up."""
+async def _topics(names: Sequence[str], kafka: KafkaSettings, telemetry: Telemetry, *, create: bool) -> None:
+    """See what the broker allows, create and check the topics; wait a while for a broker that is still coming up."""
     deadline = asyncio.get_running_loop().time() + BROKER_PATIENCE_S
     while True:
         try:
+            await rights.check(kafka, names)
             await ensure_topics(kafka, telemetry, may_create=create)
         except KafkaError as error:
             found = await told(kafka, error)

@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.errors import KafkaError
 from faststream.kafka import KafkaBroker
 from faststream.kafka.subscriber.usecase import BatchSubscriber
 
+from winnow.contracts.rights import NotAllowed
 from winnow.contracts.topics import Topic
 from winnow.messaging.background import Background
 from winnow.messaging.broker import consumer_of, make_broker, probe_idempotence, producer_of
@@ -22,6 +24,7 @@ from winnow.messaging.lag import LagReader
 from winnow.messaging.ports import ClaimStore, DeadLetterStore
 from winnow.messaging.publisher import Publisher
 from winnow.messaging.records import E, Handler
+from winnow.messaging.rights import refused
 from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.surroundings import Surroundings
 from winnow.messaging.watchdog import Watchdog
@@ -55,14 +58,19 @@ class Subscription:
     """One consumed topic: subscriber, recipe, progress and membership."""
 
     def __init__(
-        self, topic: Topic, group: str, subscriber: BatchSubscriber, consumer: BatchConsumer[Any], progress: Progress, member: Membership
-    ) -> None:
+        self, topic: Topic, group: str, subscriber: BatchSubscriber, consumer: BatchConsumer[Any], progress: Progress, member: Membership,
+        explain: Callable[[KafkaError], NotAllowed | None],
+    ) -> None:  # fmt: skip
+        """`explain` tells and returns what the broker's rules forbid, where that is what an error of a poll says."""
         self.topic = topic
         self.group = group
         self.subscriber = subscriber
         self.consumer = consumer
         self.progress = progress
         self.member = member
+        self._explain = explain
+        #: What the broker does not let this consumer do; None once it polls again.
+        self.refused: NotAllowed | None = None
         #: Why liveness fails though the consumer polls; the watchdog says so.
         self.standing_still: str | None = None
 
@@ -70,9 +78,9 @@ class Subscription:
         return f"<Subscription({self.topic.name}, joined={self.member.joined}, {self.consumer!r})>"
 
     def positions(self) -> dict[int, int | None] | None:
-        """Next offset of each assigned partition (None: not known yet); None where the consumer does not run."""
+        """Next offset of each assigned partition (None: not known yet); None where the consumer does not run, or may not."""
         client = consumer_of(self.subscriber)
-        if client is None:
+        if client is None or self.refused is not None:
             return None
         subscription = client._subscription.subscription  # noqa: SLF001  `position()` waits for what may never come; a test watches it
         assignment = subscription.assignment if subscription is not None else None
@@ -108,7 +116,12 @@ class Subscription:
 
         async def watched(*partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None) -> Any:  # noqa: ANN401  passed on
             self.progress.polled()
-            records = await getmany(*partitions, timeout_ms=max(timeout_ms, POLL_MS), max_records=max_records)
+            try:
+                records = await getmany(*partitions, timeout_ms=max(timeout_ms, POLL_MS), max_records=max_records)
+            except KafkaError as exc:
+                self.refused = self._explain(exc)
+                raise
+            self.refused = None
             self.progress.polled()
             return records
 
@@ -220,7 +233,14 @@ class Bus:
             limit=self._limit,
         )
         subscriber, consumer = subscribe(self.broker, handler, around, listener=member)
-        subscription = Subscription(handler.topic, self.settings.group(service, topic), subscriber, consumer, progress, member)
+
+        def explain(error: KafkaError) -> NotAllowed | None:
+            found = refused(error, self.settings)
+            if found is not None:
+                self.telemetry.log.error("not_allowed", topic=topic, error=found)
+            return found
+
+        subscription = Subscription(handler.topic, self.settings.group(service, topic), subscriber, consumer, progress, member, explain)
         self.subscriptions.append(subscription)
         metrics.set("winnow_consumption_halted", 0, service=service, topic=topic)
         metrics.set("winnow_schema_too_new", 0, service=service, topic=topic)
@@ -257,7 +277,7 @@ class Bus:
 
     def checks(self) -> list[Check]:
         """Readiness of this bus, and for each consumer whether it still makes progress."""
-        checks = [Check(name="kafka", ask=self._ping)]
+        checks = [Check(name="kafka", ask=self._ping), Check(name="publishing", ask=self._publishing)]
         for subscription in self.subscriptions:
             checks += [
                 Check(name=f"joined {subscription.topic.name}", ask=self._asking(subscription, self._joined)),
@@ -271,6 +291,9 @@ class Bus:
             return "not started"
         return None if await self.broker.ping(PING_S) else f"the broker does not answer within {PING_S:g} s"
 
+    async def _publishing(self) -> str | None:
+        return next((str(found) for found in self.publisher.refused.values()), None)
+
     @staticmethod
     def _asking(subscription: Subscription, ask: Callable[[Subscription], Any]) -> Callable[[], Any]:
         return lambda: ask(subscription)
@@ -279,6 +302,8 @@ class Bus:
         return None if subscription.member.joined else "not a member of its group (yet, or a rebalance is under way)"
 
     async def _consuming(self, subscription: Subscription) -> str | None:
+        if subscription.refused is not None:
+            return str(subscription.refused)
         if subscription.consumer.halted:
             return "halted: this service's own errors pile up; read `consumption_halted` in the log"
         if subscription.consumer.waits_for_newer:
@@ -301,3 +326,4 @@ class Bus:
         labels = {"service": self.telemetry.service, "topic": subscription.topic.name}
         self.telemetry.metrics.set("winnow_poll_age_seconds", subscription.progress.poll_age_s, **labels)
         self.telemetry.metrics.set("winnow_commit_age_seconds", subscription.progress.commit_age_s, **labels)
+        self.telemetry.metrics.set("winnow_not_allowed", float(subscription.refused is not None), **labels)

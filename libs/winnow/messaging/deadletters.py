@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from opentelemetry.context import Context
 
 from winnow.contracts.errors import Permanent, WinnowError
+from winnow.contracts.rights import NotAllowed
 from winnow.contracts.topics import DEAD_LETTER
 from winnow.contracts.vocabulary import Reason
 from winnow.messaging.faults import Classify, Fault, classify
@@ -262,7 +263,7 @@ class DeadLetters:
         errors = await self._publisher.send_raw(record for *_, record in records)
         for (letter, context, _), error in zip(records, errors, strict=True):
             if error is not None:
-                self._failed(letter, context, type(error).__name__)
+                self._failed(letter, context, str(error) if isinstance(error, NotAllowed) else type(error).__name__)
 
     def _failed(self, letter: DeadLetter, context: Context, error: str) -> None:
         self._telemetry.metrics.count("winnow_dead_letter_topic_failures_total", service=self._telemetry.service)

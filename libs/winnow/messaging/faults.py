@@ -9,6 +9,7 @@ from enum import Enum
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from winnow.contracts.errors import Permanent, Retryable
+from winnow.contracts.rights import NotAllowed
 
 
 class Fault(Enum):
@@ -33,7 +34,7 @@ def classify(exc: BaseException) -> Fault:
         return next(fault for fault in (Fault.OWN, Fault.TRANSIENT, Fault.INPUT) if fault in faults)
     if isinstance(exc, Permanent):
         return Fault.INPUT
-    if isinstance(exc, Retryable | OSError | TimeoutError):
+    if isinstance(exc, Retryable | NotAllowed | OSError | TimeoutError):  # what is not allowed may be granted at any moment
         return Fault.TRANSIENT
     # A record above the broker's limit never gets smaller; everything else of the client may pass (leader elections, time-outs).
     if isinstance(exc, KafkaError) and not isinstance(exc, MessageSizeTooLargeError):

@@ -8,8 +8,9 @@ from typing import Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import GroupLoadInProgressError, KafkaError, for_code
+from aiokafka.errors import GroupAuthorizationFailedError, GroupLoadInProgressError, KafkaError, for_code
 
+from winnow.contracts.rights import NotAllowed, Operation, Resource, Right
 from winnow.contracts.topics import CANDIDATE, COMMITTED, EVIDENCE, OBSERVATION, RUNTIME, SCORES, Topic
 from winnow.messaging.settings import KafkaSettings
 from winnow.telemetry import Telemetry
@@ -94,7 +95,8 @@ class LagReader:
         """Lags of the pairs of service and topic (all of `CONSUMPTIONS`); topics that do not exist are left out.
 
         A group that has committed nothing is behind by everything that the topic still holds. Of a group whose coordinator is loading
-        nothing is known: it is asked again for `LOADING_S`. Raises `KafkaError`, `TimeoutError`.
+        nothing is known: it is asked again for `LOADING_S`. Topics that the broker hides from this client are as if they did not exist.
+        Raises `KafkaError`, `TimeoutError`, and `NotAllowed` where the broker does not tell this client of a group.
         """
         if self._admin is None or self._consumer is None:
             await self.start()
@@ -110,7 +112,12 @@ class LagReader:
             if not places:
                 continue
             ends = await consumer.end_offsets(places)
-            committed = await _committed(admin, self._settings.group(service, topic.name), places)
+            group = self._settings.group(service, topic.name)
+            try:
+                committed = await _committed(admin, group, places)
+            except GroupAuthorizationFailedError:  # the client's own text names the group in a sentence
+                right = Right(resource=Resource.GROUP, name=group, operation=Operation.DESCRIBE)
+                raise NotAllowed([right], self._settings.kafka_sasl_username) from None
             begins = await consumer.beginning_offsets(places)
             first = tuple(max(committed[place], begins[place]) for place in places)
             behind = tuple(max(0, ends[place] - at) for place, at in zip(places, first, strict=True))
@@ -218,7 +225,7 @@ class LagWatch:
                 try:
                     async with asyncio.timeout(max(10.0, every_s)):
                         self._take(await reader.read(self._wanted))
-                except (KafkaError, OSError, TimeoutError) as exc:
+                except (KafkaError, NotAllowed, OSError, TimeoutError) as exc:
                     self._telemetry.log.warning("lag_unknown", error=exc)
                     await reader.close()
                 await asyncio.sleep(every_s)

@@ -9,8 +9,10 @@ from aiokafka import AIOKafkaProducer
 from winnow.contracts import limits
 from winnow.contracts.envelope import headers_for
 from winnow.contracts.errors import TooLarge
+from winnow.contracts.rights import NotAllowed
 from winnow.contracts.topics import Topic
 from winnow.messaging.records import Outgoing
+from winnow.messaging.rights import refused
 from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.tracing import context_of, publish_span
 from winnow.telemetry import Telemetry
@@ -57,6 +59,8 @@ class Publisher:
         self._producer = producer
         self._settings = settings
         self._telemetry = telemetry
+        #: What the broker does not let this service write, by topic on the broker; gone once it is written again.
+        self.refused: dict[str, NotAllowed] = {}
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Publish in order and wait until the broker has confirmed all.
@@ -73,7 +77,7 @@ class Publisher:
     async def send_each(self, outgoing: Sequence[Outgoing]) -> list[Exception | None]:
         """Publish in order; return for each item None or why it was not confirmed. After an error in queueing, the rest is not sent."""
         service, metrics = self._telemetry.service, self._telemetry.metrics
-        results = await self._send_all([self._enqueue(item) for item in outgoing])
+        results = await self._send_all([(self._settings.topic_name(item.topic.name), self._enqueue(item)) for item in outgoing])
         for item, error in zip(outgoing, results, strict=True):
             if error is None:
                 metrics.count("winnow_published_total", service=service, topic=item.topic.name)
@@ -85,7 +89,7 @@ class Publisher:
 
     async def send_raw(self, records: Iterable[RawRecord]) -> list[Exception | None]:
         """Publish records as they are; return for each None or why it was not confirmed."""
-        return await self._send_all([self._enqueue_raw(record) for record in records])
+        return await self._send_all([(record.topic, self._enqueue_raw(record)) for record in records])
 
     def _enqueue(self, item: Outgoing) -> Callable[[], Awaitable[asyncio.Future[object]]]:
         async def enqueue() -> asyncio.Future[object]:
@@ -115,11 +119,11 @@ class Publisher:
 
         return enqueue
 
-    async def _send_all(self, enqueues: Sequence[Callable[[], Awaitable[asyncio.Future[object]]]]) -> list[Exception | None]:
-        """Queue one after another (that is the order), then wait for all confirmations."""
+    async def _send_all(self, enqueues: Sequence[tuple[str, Callable[[], Awaitable[asyncio.Future[object]]]]]) -> list[Exception | None]:
+        """Queue one after another (that is the order), then wait for all confirmations. Each has the topic that it goes to."""
         futures: list[asyncio.Future[object]] = []
         failed: Exception | None = None
-        for enqueue in enqueues:
+        for _, enqueue in enqueues:
             try:
                 futures.append(await enqueue())
             except Exception as exc:  # noqa: BLE001  whatever it is, the confirmations that are under way must be awaited first
@@ -132,4 +136,15 @@ class Publisher:
                 raise outcome
             results.append(outcome if isinstance(outcome, Exception) else None)
         results.extend([failed] * (len(enqueues) - len(results)))
-        return results
+        return [self._explained(topic, error) for (topic, _), error in zip(enqueues, results, strict=True)]
+
+    def _explained(self, topic: str, error: Exception | None) -> Exception | None:
+        """`error`, or what the broker's rules forbid where that is what it says; remembered until the topic is written again."""
+        if error is None:
+            self.refused.pop(topic, None)
+            return None
+        found = refused(error, self._settings, writing=True)
+        if found is None:
+            return error
+        self.refused[topic] = found
+        return found

@@ -15,6 +15,7 @@ from aiokafka.errors import (
 from aiokafka.protocol.metadata import MetadataRequest
 
 from winnow.contracts.errors import Permanent, Retryable, WinnowError
+from winnow.messaging.rights import refused
 from winnow.messaging.settings import KafkaSettings
 
 #: Milliseconds that one broker may take to answer. It is asked after a failure, so it answers soon or not at all.
@@ -61,6 +62,8 @@ async def diagnosis(settings: KafkaSettings) -> WinnowError | None:
 
 async def told(settings: KafkaSettings, error: Exception) -> Exception:
     """What is behind `error`, the failure of a client with these settings, where more can be said than that; else `error` itself."""
+    if (found := refused(error, settings)) is not None:
+        return found
     try:
         return await diagnosis(settings) or error
     except WinnowError as exc:

@@ -8,6 +8,7 @@ from typing import Protocol
 from aiokafka.coordinator.protocol import ConsumerProtocol
 from aiokafka.errors import KafkaError
 
+from winnow.contracts.rights import NotAllowed
 from winnow.contracts.topics import Topic
 from winnow.messaging.lag import LagReader
 from winnow.messaging.stalls import Cure, Place, Stalls
@@ -76,7 +77,7 @@ class Watchdog:
             try:
                 async with asyncio.timeout(LOOK_TIMEOUT_S):
                     stalled = await self._look(subscription, stalls)
-            except (KafkaError, OSError, TimeoutError) as exc:
+            except (KafkaError, NotAllowed, OSError, TimeoutError) as exc:
                 # How long a partition stood still while nobody looked is not known.
                 stalls.forget()
                 self._telemetry.log.info("lag_unknown", error=exc)

@@ -12,6 +12,7 @@ from typing import Protocol
 from winnow.messaging.bus import Bus
 from winnow.messaging.faults import Fault
 from winnow.messaging.health import Check
+from winnow.messaging.rights import refused
 from winnow.messaging.settings import KafkaSettings
 from winnow.storage.adapters import bus_for, classify
 from winnow.storage.database import Database
@@ -78,8 +79,8 @@ class ConsumingService:
                 await self._open()
             except Exception as error:
                 await self.stop()
-                if (found := untrusted(error)) is not None:
-                    raise found from error
+                if (found := untrusted(error) or refused(error, self._kafka)) is not None:
+                    raise found from error  # waiting does not make a certificate right, nor grants what the broker's rules forbid
                 if classify(error) is not Fault.TRANSIENT or asyncio.get_running_loop().time() > deadline:
                     raise
                 self._telemetry.log.warning("attempt_failed", error=error, pause_s=round(pause, 2))

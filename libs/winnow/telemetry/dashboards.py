@@ -211,8 +211,11 @@ PIPELINE: Final = Dashboard(
                 Panel(title="Event loop wakes late by", unit="s", queries=(latest("winnow_event_loop_lag_seconds", "service"),)),
                 Panel(title="Stuck boundaries swept", queries=(rate("winnow_swept_total", "topic"),)),
                 Panel(
-                    title="Halted, or waiting for a newer service",
-                    queries=(latest("winnow_consumption_halted", "service"), latest("winnow_schema_too_new", "service")),
+                    title="Halted, waiting for a newer service, or not allowed",
+                    queries=(
+                        latest("winnow_consumption_halted", "service"), latest("winnow_schema_too_new", "service"),
+                        latest("winnow_not_allowed", "service"),
+                    ),
                 ),
                 Panel(title="Partitions that stood still", queries=(rate("winnow_stalls_total", "service", "cure"),)),
                 Panel(title="Claim checks", queries=(rate("winnow_claim_checks_total", "result"),)),

@@ -82,6 +82,8 @@ GaugeName = Literal[
     "winnow_consumption_halted",
     # Gauge: 1 while an event of a newer major version stands at the head; deploy a service that reads it.
     "winnow_schema_too_new",
+    # Gauge: 1 while the broker's access rules do not let this service read a topic or its group.
+    "winnow_not_allowed",
     # Gauge: unsent outbox rows.
     "winnow_outbox_depth",
     # Gauge, seconds: age of the oldest unsent outbox row.
@@ -274,6 +276,10 @@ _ALL = (
     _gauge(
         "winnow_schema_too_new", "1 while an event of a newer major version stands at the head of a partition.", "service", "topic",
         remedy="Deploy a service that reads it; consumption goes on by itself.",
+    ),
+    _gauge(
+        "winnow_not_allowed", "1 while the broker's access rules do not let this service read a topic or its group.", "service", "topic",
+        remedy="`not_allowed` in the log and `/readyz` say what to grant; it goes on by itself then, without a restart.",
     ),
     _gauge("winnow_outbox_depth", "Unsent outbox rows.", "service"),
     _gauge(
