@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import zlib
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from tests.integration.storage.builders import candidate, stored
 from winnow.contracts import limits
 from winnow.contracts.errors import Gone, HashMismatch, NotFound, TooLarge
-from winnow.storage import originals, raw, retention
+from winnow.storage import originals, raw, retention, values
 from winnow.storage.keys import ContentKey
 from winnow.storage.originals import Content, Kind, NewHandle
 
@@ -65,8 +66,17 @@ async def test_compression(db, fleet):
     async with db.transaction() as tx:
         await originals.put(tx, [content])
         row = await raw.fetch_one(tx, "SELECT encoding, size, length(data) AS stored FROM originals WHERE sha256 = $1", content.sha256)
-    assert (row["encoding"], row["size"]) == ("zlib", len(content.data))
+    assert (row["encoding"], row["size"]) == ("zstd", len(content.data))
     assert row["stored"] < len(content.data) / 10
+
+
+@pytest.mark.parametrize("data", [b"", b"short", b"\x00\xff" * 10_000, "the same again \u00e9 ".encode() * 500])
+def test_packing_and_what_was_packed_before(data):
+    """What is packed comes back to the byte, what zlib packed too; an unknown encoding is an error, never taken for the bytes."""
+    assert values.decompress(*values.compress(data)) == data
+    assert values.decompress(zlib.compress(data), "zlib") == data
+    with pytest.raises(values.UnknownEncoding, match="brotli"):
+        values.decompress(data, "brotli")
 
 
 async def test_handles(db, fleet, now):
