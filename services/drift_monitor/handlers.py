@@ -23,6 +23,10 @@ from winnow.storage.policy import Policy
 from winnow.storage.thresholds import Limits
 from winnow.storage.watching import Ended
 
+#: Milliseconds in which runtime events and committed boundaries gather: a transaction costs as much as thirty of them, and what they
+#: lead to (open runs, thresholds, pins of the next boundary) takes seconds at least.
+GATHER_MS = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
@@ -39,6 +43,7 @@ class RuntimeHandler:
 
     topic: Topic = RUNTIME
     model = RuntimeEvent
+    gather_ms = GATHER_MS
 
     def __init__(
         self, database: Database, *, default_point: fleets.Point, patience: Patience, clock: Callable[[], datetime], tell: Teller
@@ -142,6 +147,7 @@ class CommittedHandler:
 
     topic: Topic = COMMITTED
     model = CommittedSeen
+    gather_ms = GATHER_MS
 
     def __init__(
         self, database: Database, *, policy: Policy, limits: Limits, patience: Patience, clock: Callable[[], datetime], tell: Teller

@@ -34,6 +34,7 @@ from winnow.messaging.codec import Fetched, keep_raw, parse, record_of, unreadab
 from winnow.messaging.faults import Fault, pause
 from winnow.messaging.intake import Opened, Valid, open_record, resolve, validate
 from winnow.messaging.records import Dead, E, Handler, Received
+from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.surroundings import Surroundings
 from winnow.messaging.tracing import RecordSpans, batch_span
 from winnow.messaging.work import GoingAway, Halted, Worker
@@ -73,6 +74,7 @@ class BatchConsumer(Generic[E]):
         self._resuming: set[asyncio.Task[None]] = set()
         self._labels = {"service": around.telemetry.service, "topic": handler.topic.name}
         self._group = around.settings.group(around.telemetry.service, handler.topic.name)
+        self._gather_s = gather_ms(handler) / 1000
 
     def __repr__(self) -> str:
         return f"<BatchConsumer({self._handler.topic.name}, {self._worker!r})>"
@@ -114,6 +116,9 @@ class BatchConsumer(Generic[E]):
             around.progress.idle()
         self._nacks = 0
         around.progress.committed()
+        if self._gather_s and len(fetched.records) < most_records(self._handler, around.settings):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(around.stopping.wait(), self._gather_s)
 
     def close(self) -> None:
         """Forget partitions that wait to be resumed."""
@@ -274,6 +279,16 @@ class BatchConsumer(Generic[E]):
                 self._around.telemetry.metrics.count("winnow_duplicates_total", records, **self._labels)
 
 
+def most_records(handler: Handler[E], settings: KafkaSettings) -> int:
+    """Records that one call of a handler may get."""
+    return max(settings.batch_max_records, getattr(handler, "records_at_once", 0))
+
+
+def gather_ms(handler: Handler[E]) -> int:
+    """Milliseconds that a handler leaves records to gather in, see `Handler`."""
+    return getattr(handler, "gather_ms", 0)
+
+
 def subscribe(
     broker: KafkaBroker, handler: Handler[E], around: Surroundings, listener: ConsumerRebalanceListener | None = None
 ) -> tuple[BatchSubscriber, BatchConsumer[E]]:
@@ -284,14 +299,15 @@ def subscribe(
         settings.topic_name(handler.topic.name),
         group_id=settings.group(around.telemetry.service, handler.topic.name),
         batch=True,
-        max_records=max(settings.batch_max_records, getattr(handler, "records_at_once", 0)),
-        batch_timeout_ms=settings.batch_timeout_ms,
+        max_records=most_records(handler, settings),
+        batch_timeout_ms=max(settings.batch_timeout_ms, gather_ms(handler)),
         parser=parse,
         decoder=keep_raw,
         ack_policy=AckPolicy.NACK_ON_ERROR,
         listener=listener,
         no_reply=True,  # a record's `reply_to` header would make FastStream publish to a topic of the sender's choice
-        **consumer_options(settings, max_record_bytes=handler.topic.max_record_bytes),
+        **consumer_options(settings, max_record_bytes=handler.topic.max_record_bytes)
+        | {"fetch_max_wait_ms": max(settings.fetch_max_wait_ms, gather_ms(handler))},
     )
 
     async def receive(fetched: Fetched) -> None:

@@ -93,7 +93,9 @@ class Handled:
 class Handler(Protocol[E]):
     """One service's work on one topic.
 
-    A handler of small records may have `records_at_once`: how many one call may get where the settings say fewer.
+    A handler of small records may have `records_at_once`: how many one call may get where the settings say fewer. One whose work nobody
+    waits for may have `gather_ms`: a poll waits that long, and so does the next one after a batch that was not full; what comes meanwhile
+    shares a transaction, and an idle consumer asks the broker a few times a second only.
     """
 
     @property

@@ -289,3 +289,14 @@ async def test_small_records_come_in_larger_batches(kafka):
         stage.records_at_once = wanted
         async with running(kafka, stage=stage) as world:
             assert world.bus.subscriptions[0].subscriber.max_records == got
+
+
+async def test_what_nobody_waits_for_gathers(kafka):
+    """Records that come one by one share calls where the handler lets them gather, and a stop does not wait for more to come."""
+    stage = Stage()
+    stage.gather_ms = 400
+    async with running(kafka, stage=stage) as world:
+        for index in range(1, 21):
+            await world.send(candidate(index))
+        await eventually(lambda: len(world.stage.seen) == 20)
+        assert len(world.stage.batches) <= 10
