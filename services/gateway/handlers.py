@@ -191,7 +191,7 @@ class Gateway:
             run = asked.run or found.run
             if run is None:
                 raise ProblemError(ProblemReason.INVALID, "run: say which run asks; no boundary has claimed this upload")
-            await recovery.asked_back(tx, found, run=run, event_id=event_id, now=now)
+            new = await recovery.asked_back(tx, found, run=run, event_id=event_id, now=now)
             event = RuntimeEvent(
                 fleet=fleet,
                 event_id=event_id,
@@ -203,10 +203,18 @@ class Gateway:
                 part=place.suffix,
                 recovery_tool=True,
             )
-            await outbox.add(tx, [_message(RUNTIME, event, run, event_id, traceparent)])
+            if not await outbox.add(tx, [_message(RUNTIME, event, run, event_id, traceparent)]) and new:
+                await self._waits(tx, event)
             return found
 
         return await self._transact(fleet, read)
+
+    async def _waits(self, tx: AsyncConnection, event: RuntimeEvent) -> None:
+        """See that what waits for the bus under the event's id tells of the same recovery. Raise `EventIdTaken`."""
+        body = await outbox.body(tx, event.fleet, RUNTIME.name, event.event_id)
+        said = None if body is None else decode(RuntimeEvent, body)
+        if said is None or (said.kind, said.handle, said.part) != (event.kind, event.handle, event.part):
+            raise recovery.EventIdTaken
 
     async def search(self, fleet: str, query: str, *, run: str | None, cursor: str | None, limit: int) -> HitPage:
         """One page of places that hold words of `query`. Raise `NotFound`, `BadCursor`, and `ProblemError` where too many search."""

@@ -65,8 +65,11 @@ SELECT o.* FROM outbox o WHERE o.id IN (SELECT id FROM fitting) AND o.sent_at IS
 """
 
 
-async def add(tx: AsyncConnection, messages: Sequence[NewMessage]) -> None:
-    """Write records with the caller's effects; NOTIFY `winnow_outbox` on commit. The same (fleet, topic, event id) is written once."""
+async def add(tx: AsyncConnection, messages: Sequence[NewMessage]) -> int:
+    """Write records with the caller's effects; NOTIFY `winnow_outbox` on commit. The same (fleet, topic, event id) is written once.
+
+    Return how many were written now.
+    """
     rows = []
     for m in messages:
         body, encoding = compress(m.body)
@@ -74,8 +77,15 @@ async def add(tx: AsyncConnection, messages: Sequence[NewMessage]) -> None:
             m.fleet, storable_or_none(m.run), m.boundary_id, m.topic, storable(m.key), body, encoding, m.event_id, jsonb(dict(m.headers)),
             m.traceparent,
         ))  # fmt: skip
-    if rows:
-        await raw.fetch(tx, _ADD, *raw.columns(rows, 10))
+    written = await raw.fetch(tx, _ADD, *raw.columns(rows, 10)) if rows else []
+    return int(written[0]["added"]) if written else 0
+
+
+async def body(tx: AsyncConnection, fleet: str, topic: str, event_id: UUID) -> bytes | None:
+    """The body of a record that waits, or that was sent and not purged yet; None where there is none."""
+    sql = "SELECT body, encoding FROM outbox WHERE fleet = $1 AND topic = $2 AND event_id = $3"
+    row = await raw.fetch_one(tx, sql, fleet, topic, event_id)
+    return None if row is None else decompress(row["body"], row["encoding"])
 
 
 async def claim(tx: AsyncConnection, limit: int = 500, *, most_bytes: int = 32 * MIB) -> list[OutboxMessage]:

@@ -14,7 +14,7 @@ from winnow.compaction.roles import origin_of
 from winnow.contracts.errors import Gone, NotFound, Permanent
 from winnow.contracts.events import Message, Messages
 from winnow.contracts.places import Part, Place
-from winnow.contracts.vocabulary import MessageKind, Origin, Rules
+from winnow.contracts.vocabulary import MessageKind, Origin, Rules, RuntimeEventKind
 from winnow.storage import originals, raw
 from winnow.storage.keys import Key
 from winnow.storage.originals import THREAD_BYTES, Given, Kind, Resolved
@@ -22,6 +22,10 @@ from winnow.storage.values import storable
 
 #: Bytes that a cut is moved back at most, so that no character of UTF-8 is split.
 _CHARACTER_BYTES = 4
+
+
+class EventIdTaken(Permanent):
+    """event_id: it stands for something else; send a new one for each recovery."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,30 +141,42 @@ async def _said_by_environment(tx: AsyncConnection, fleet: str, message: Message
     return origin_of(known, Rules.WINNOW) is Origin.OBSERVATION
 
 
-async def asked_back(tx: AsyncConnection, found: Found, *, run: str | None, event_id: UUID, now: datetime) -> None:
+async def asked_back(tx: AsyncConnection, found: Found, *, run: str | None, event_id: UUID, now: datetime) -> bool:
     """Note that an agent of `run` asked for this (once by `event_id`), and pin an entry for the rest of the run that it belongs to.
 
-    Raise `Permanent` where `event_id` is another recovery's: this one would be neither noted nor told, nor known when it comes back.
+    Return whether it was noted now. Raise `EventIdTaken` where `event_id` is another recovery's, or another event's: this one would be
+    neither noted nor told.
     """
-    what = found.given()
-    if not await originals.record_recovery(tx, found.original, via="gateway", now=now, run=run, event_id=event_id, given=what):
+    what, fleet = found.given(), found.original.fleet
+    place = (found.place.handle, found.place.suffix)
+    new = await originals.record_recovery(tx, found.original, via="gateway", now=now, run=run, event_id=event_id, given=what)
+    if new:
+        sql = "SELECT kind, handle, part FROM runtime_events WHERE fleet = $1 AND event_id = $2"
+        told = await raw.fetch_one(tx, sql, fleet, event_id)
+        if told is not None and tuple(told) != (RuntimeEventKind.RECOVERED, *place):
+            raise EventIdTaken
+    else:
         sql = "SELECT handle, part, via, given_key FROM recoveries WHERE fleet = $1 AND event_id = $2"
-        row = await raw.fetch_one(tx, sql, found.original.fleet, event_id)
-        noted = None if row is None else (row["handle"], row["part"], row["given_key"] if row["via"] == "gateway" else what.key)
-        if noted != (found.place.handle, found.place.suffix, what.key):
-            raise Permanent("event_id: it stands for the recovery of something else; send a new one for each")
+        noted = await raw.fetch_one(tx, sql, fleet, event_id)
+        reported = noted is not None and noted["via"] == "runtime"
+        if noted is None or (noted["handle"], noted["part"]) != place or (noted["given_key"] != what.key and not reported):
+            raise EventIdTaken
+        if reported and what.key is not None and what.key not in await given(tx, fleet, [what.key]):
+            # The runtime told of it before it asked, and no row knows the bytes: without one they would be evidence when they come back.
+            await originals.record_recovery(tx, found.original, via="gateway", now=now, run=run, given=what)
     if found.text_key is not None and found.original.boundary_id is not None and found.place.n is not None:
         await raw.execute(
             tx,
             "INSERT INTO pinned_entries (fleet, run, text_key, boundary_id, n, pinned_at) VALUES ($1, $2, $3, $4, $5, $6)"
             " ON CONFLICT DO NOTHING",
-            found.original.fleet,
+            fleet,
             found.run,
             found.text_key,
             found.original.boundary_id,
             found.place.n,
             now,
         )
+    return new
 
 
 async def given(tx: AsyncConnection, fleet: str, keys: Collection[str]) -> dict[str, bool]:

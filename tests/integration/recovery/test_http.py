@@ -4,11 +4,14 @@ import asyncio
 from datetime import UTC, datetime
 from uuid import uuid4
 
+import pytest
+
 from tests.integration.recovery.conftest import FLIGHT, SUMMARY, output, tool_result
+from winnow.compaction.recovered import given_key
 from winnow.contracts.envelope import decode
 from winnow.contracts.events import RuntimeEvent, sha256
 from winnow.contracts.vocabulary import Mode
-from winnow.storage import erase, originals
+from winnow.storage import erase, originals, raw, recovery, runtime_events
 from winnow.storage.values import decompress
 
 
@@ -64,6 +67,46 @@ async def test_an_event_id_is_one_recovery(house):
         assert (answer.status_code, answer.json()["reason"]) == (422, "invalid")
     assert [r["part"] for r in await house.rows("SELECT part FROM recoveries WHERE fleet = $1")] == ["e2"]
     assert [r["n"] for r in await house.rows("SELECT n FROM pinned_entries WHERE fleet = $1")] == [2]
+
+
+@pytest.mark.parametrize("handled", [False, True], ids=["waits for the bus", "was handled"])
+@pytest.mark.parametrize("said", [{"kind": "run_ended"}, {"kind": "recovered", "part": "e1"}], ids=["another kind", "another entry"])
+async def test_the_id_of_another_event_recovers_nothing(house, said, handled):
+    """What a runtime reported under an id would be told in the place of what the gateway gives: it gives nothing, and notes nothing."""
+    event_id = await reported(house, said, handled=handled)
+    handle = (await house.pruned())[0]["handle"]
+    before = await house.rows("SELECT via FROM recoveries WHERE fleet = $1")
+    answer = await house.ask(handle, event_id=event_id)
+    assert (answer.status_code, answer.json()["reason"], b"Lisbon" in answer.content) == (422, "invalid", False)
+    assert await house.rows("SELECT via FROM recoveries WHERE fleet = $1") == before
+    assert (await house.ask(handle, event_id=str(uuid4()))).status_code == 200
+
+
+@pytest.mark.parametrize("handled", [False, True], ids=["waits for the bus", "was handled"])
+async def test_what_was_reported_before_it_is_asked_is_known_when_it_comes_back(house, handled):
+    """Under one id it is one recovery, and the bytes that are given are noted once, so that they are no evidence by themselves."""
+    event_id = await reported(house, {"kind": "recovered", "part": "e2"}, handled=handled)
+    handle = (await house.pruned())[0]["handle"]
+    for _ in range(3):
+        assert (await house.ask(handle, event_id=event_id)).content == b"- rebook via Lisbon on Friday\n"
+    async with house.stage.db.transaction() as tx:
+        assert await recovery.given(tx, house.fleet, [given_key("- rebook via Lisbon on Friday\n")]) != {}
+    rows = await house.rows("SELECT event_id, given_key FROM recoveries WHERE fleet = $1")
+    assert sum(r["event_id"] is not None for r in rows) == sum(r["given_key"] is not None for r in rows) == 1
+
+
+async def reported(house, said, *, handled):
+    """Report an event over HTTP, and let the drift monitor's part happen where it was `handled`; its id."""
+    committed = await house.compact()
+    event_id = str(uuid4())
+    body = {"run": "r", "event_id": event_id} | said | ({"handle": committed.candidate_handle} if said["kind"] == "recovered" else {})
+    assert (await house.stage.http.post("/v1/runtime-events", json=body)).status_code == 202
+    if handled:
+        event = RuntimeEvent.model_validate(body | {"fleet": house.fleet, "at": datetime.now(UTC).isoformat()})
+        async with house.stage.db.transaction() as tx:
+            await runtime_events.store(tx, [event], now=datetime.now(UTC))
+            await raw.execute(tx, "DELETE FROM outbox WHERE fleet = $1 AND topic = 'winnow.runtime.v1'", house.fleet)
+    return event_id
 
 
 async def test_a_look_is_no_recovery_by_an_agent(house):
