@@ -54,7 +54,7 @@ def backup(
             database, file, revision=revision, version=__version__, progress=lambda name, rows: terminal.note(f"… {name}: {rows}")
         )
 
-    made = on_database(work)
+    made = on_database(work, connections=stored.CONNECTIONS)
     in_transaction(lambda tx: _audited(tx, "backup.take", made))
     _told(terminal, "backed up", file, made, as_json=as_json)
 

@@ -82,12 +82,12 @@ def kafka_environment() -> dict[str, str]:
     raise NotConnected("no broker: start `winnow up` in another terminal, or set WINNOW_KAFKA_BOOTSTRAP_SERVERS")
 
 
-def on_database(work: Callable[["Database"], Awaitable[T]]) -> T:
-    """Run `work` on the database and close it. Raise `Unreachable` where the database does not answer."""
+def on_database(work: Callable[["Database"], Awaitable[T]], *, connections: int = 1) -> T:
+    """Run `work` on the database, with so many connections at most, and close it. Raise `Unreachable` where it does not answer."""
     from winnow.storage.database import Database
 
     async def run() -> T:
-        database = Database(database_url(), pool_size=1, application_name="winnow-cli")
+        database = Database(database_url(), pool_size=connections, application_name="winnow-cli")
         try:
             return await work(database)
         finally:

@@ -1,8 +1,9 @@
 """The whole database in one file, and a new database from it, without PostgreSQL's own tools and across its versions 15 to 18.
 
 A backup is a ZIP file: one member a table in PostgreSQL's COPY text format (UTF-8), and at the end `manifest.json`. It is taken in one
-REPEATABLE READ transaction, so it is the database at one moment, whatever the services do meanwhile. A restore is one transaction too:
-the new database has all of it, or none.
+REPEATABLE READ transaction, so it is the database at one moment, whatever the services do meanwhile. A partition that is dropped is missing
+from a snapshot that was taken before, so retention and backup exclude each other, by the row that retention locks first of all: whoever
+comes second waits, and holds up no service meanwhile. A restore is one transaction too: the new database has all of it, or none.
 
 Left out: `alembic_version` and `locks`, which migrations write, and login roles, which belong to the cluster and not to a database.
 """
@@ -14,6 +15,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from graphlib import TopologicalSorter
@@ -33,6 +35,8 @@ MANIFEST = "manifest.json"
 LEFT_OUT = ("alembic_version", "locks")
 #: Bytes of a manifest at most: a name, some columns and months for each of a hundred tables.
 MANIFEST_BYTES = 4 * 2**20
+#: Connections that a backup needs: one reads, one keeps retention away.
+CONNECTIONS = 2
 #: Bytes that are read from a member at once.
 CHUNK_BYTES = 2**18
 #: Of ZIP's deflate: level 1 takes a third of the time of level 6; originals and outbox bodies are compressed already.
@@ -119,7 +123,7 @@ def _quoted(name: str) -> str:
 
 
 async def take(database: Database, place: Path, *, revision: str, version: str, progress: Progress = lambda _name, _rows: None) -> Manifest:
-    """Write the database into the new file `place` (mode 0600) and return what it holds.
+    """Write the database into the new file `place` (mode 0600) and return what it holds. `database` has `CONNECTIONS` or more.
 
     `revision` is that of the schema, `version` that of this program. The role must see all rows: a member of winnow_service, or a
     superuser.
@@ -133,7 +137,8 @@ async def take(database: Database, place: Path, *, revision: str, version: str, 
         raise NotWritten(f"{place}: {getattr(exc, 'strerror', None) or exc}") from None
     try:
         with os.fdopen(handle, "w+b") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
-            manifest = await _taken(database, archive, revision, version, progress)
+            async with _without_retention(database):
+                manifest = await _taken(database, archive, revision, version, progress)
             archive.writestr(MANIFEST, json.dumps(asdict(manifest), indent=1))
     except BaseException as exc:
         os.unlink(place)  # noqa: PTH108  one call of a moment, as the `open` above
@@ -141,6 +146,16 @@ async def take(database: Database, place: Path, *, revision: str, version: str, 
             raise NotWritten(f"{place}: {exc.strerror}") from None
         raise
     return manifest
+
+
+@asynccontextmanager
+async def _without_retention(database: Database) -> AsyncIterator[None]:
+    """Let no retention run until the block ends; wait for one that does."""
+    async with database.transaction() as tx:
+        await raw.execute(tx, "SET LOCAL idle_in_transaction_session_timeout = 0")
+        # SHARE: backups may run beside one another.
+        await raw.execute(tx, "SELECT FROM locks WHERE name = 'retention' FOR SHARE")
+        yield
 
 
 async def _taken(database: Database, archive: zipfile.ZipFile, revision: str, version: str, progress: Progress) -> Manifest:

@@ -3,9 +3,18 @@
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 
+from asyncpg import LockNotAvailableError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from winnow.contracts.errors import Retryable
 from winnow.storage import audit, outbox, partitions, raw
+
+#: Milliseconds that a drop waits for whoever reads the table: behind it everybody who comes later waits, all services included.
+DROP_WAIT_MS = 3_000
+
+
+class InUse(Retryable):
+    """Something that runs for long, such as a dump, reads what is to be dropped; run the retention again when it is through."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +68,8 @@ DELETE FROM originals o USING unused u WHERE o.fleet = u.fleet AND o.sha256 = u.
 async def apply(tx: AsyncConnection, policy: Policy, *, now: datetime) -> Kept:
     """Apply `policy` once, with an audit row. Safe to run at any time and from several processes (one waits for the other).
 
-    Dropping a partition locks its parent for a moment; everything else works beside the pipeline.
+    Dropping a partition locks its parent for a moment; everything else works beside the pipeline. A backup is waited for. Raise `InUse`
+    where anything else reads the tables for long.
     """
     await raw.execute(tx, "SELECT FROM locks WHERE name = 'retention' FOR UPDATE")
     cut = partitions.month_of(now - policy.history)
@@ -105,8 +115,13 @@ async def apply(tx: AsyncConnection, policy: Policy, *, now: datetime) -> Kept:
 
 
 async def _drop(tx: AsyncConnection, before: date, of: tuple[str, ...]) -> list[str]:
-    """Drop the partitions of `of` that end on or before a day."""
-    row = await raw.fetch_one(tx, "SELECT winnow_drop_partitions($1, $2) AS names", before, list(of))
+    """Drop the partitions of `of` that end on or before a day. Raise `InUse`."""
+    await raw.execute(tx, f"SET LOCAL lock_timeout = {DROP_WAIT_MS}")
+    try:
+        row = await raw.fetch_one(tx, "SELECT winnow_drop_partitions($1, $2) AS names", before, list(of))
+    except LockNotAvailableError:
+        raise InUse from None
+    await raw.execute(tx, "SET LOCAL lock_timeout = 0")
     return list(row["names"]) if row else []
 
 

@@ -1,20 +1,23 @@
 """A backup and the database that is made of it: the same rows, the same answers, byte for byte."""
 
+import asyncio
 import json
 import stat
 import zipfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from tests.harness import databases
 from tests.harness.databases import Database as OneDatabase
 from tests.harness.pipeline import ScriptedJudge, Stages, candidate
+from tests.harness.waiting import eventually
 from winnow.cli.app import run as winnow
 from winnow.contracts.vocabulary import Mode
-from winnow.storage import api_keys, boundaries, dead_letters, fleets, migrate, originals
+from winnow.storage import api_keys, boundaries, dead_letters, fleets, migrate, originals, partitions, raw, retention
 from winnow.storage import backup as stored
 from winnow.storage.backup import Backup, BadBackup, NotEmpty
 from winnow.storage.database import Database
@@ -138,6 +141,54 @@ async def test_it_is_one_moment_while_writers_go_on(database, tmp_path):
         runs = next(table for table in manifest.tables if table.name == "runs")
         assert runs.rows == len(database.sql("SELECT FROM runs")) - 1
         assert stages.dead == []
+
+
+async def test_retention_waits_for_a_backup_and_stalls_nobody(database, tmp_path):
+    """What retention would drop is in the backup, whole; while it waits the services write; afterwards it has dropped it."""
+    async with Database(database.dsn, pool_size=6) as db:
+        old = datetime(2020, 1, 15, tzinfo=UTC)
+        async with db.transaction() as tx:
+            await partitions.ensure(tx, [old])
+            sql = "INSERT INTO judge_calls (fleet, boundary_id, boundary_at, call_id, judge, judge_version, started_at)"
+            await raw.execute(tx, sql + " VALUES ('aged', $1, $2, $1, 'j', '1', $2)", uuid4(), old)
+        retaining: list[asyncio.Task] = []
+
+        async def retain() -> retention.Kept:
+            async with db.transaction() as tx:
+                return await retention.apply(tx, retention.Policy(), now=datetime.now(UTC))
+
+        def meddle(name: str, _rows: int) -> None:
+            if name == "boundaries" and not retaining:  # the tables are read by name: `judge_calls` comes later
+                retaining.append(asyncio.create_task(retain()))
+
+        taking = asyncio.create_task(stored.take(db, tmp_path / "b.zip", revision="x", version="t", progress=meddle))
+        await eventually(lambda: retaining, 30, what="the retention to begin")
+        stages = Stages(db, judge=ScriptedJudge({}))
+        async with asyncio.timeout(20):
+            await stages.one(candidate(SUMMARY, run="meanwhile", fleet="aged"))
+        manifest = await taking
+        kept = await retaining[0]
+    assert "judge_calls_2020_01" in kept.partitions
+    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+        assert b"2020-01-15" in archive.read("judge_calls.copy")
+    assert "2020-01" in next(table for table in manifest.tables if table.name == "judge_calls").months
+
+
+async def test_retention_gives_up_rather_than_stall_the_services(database, monkeypatch):
+    """Behind a dump that reads a partition it waits for a moment, changes nothing, and says what to do."""
+    monkeypatch.setattr(retention, "DROP_WAIT_MS", 50)
+    async with Database(database.dsn, pool_size=3) as db:
+        async with db.transaction() as tx:
+            await partitions.ensure(tx, [datetime(2019, 5, 1, tzinfo=UTC)])
+        async with db.transaction() as dump:
+            await raw.execute(dump, "LOCK TABLE decisions IN ACCESS SHARE MODE")
+            with pytest.raises(retention.InUse, match="run the retention again"):
+                async with db.transaction() as tx:
+                    await retention.apply(tx, retention.Policy(), now=datetime.now(UTC))
+        assert database.sql("SELECT to_regclass('decisions_2019_05') IS NOT NULL AS there")[0]["there"]
+        async with db.transaction() as tx:
+            kept = await retention.apply(tx, retention.Policy(), now=datetime.now(UTC))
+        assert "decisions_2019_05" in kept.partitions
 
 
 async def test_a_database_with_anything_in_it_is_refused_and_untouched(database, new_database, tmp_path):
