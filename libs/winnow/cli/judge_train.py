@@ -49,7 +49,8 @@ def judge_train(
     found = read_data(content)
     _check(found)
     with progress.of("boundaries examined") as told:
-        rows = collect(found.boundaries, lambda: random.Random(seed), told)  # noqa: S311  a reproducible draw, nothing secret
+        draw = lambda: random.Random(seed)  # noqa: E731, S311  a reproducible draw, nothing secret
+        rows = collect(found.boundaries, draw, told, findings=report)
     model = recipe.train(rows, sha256(content))
     name = "standard input" if data == "-" else Path(data).name
     text = model_file(model, rows, data_name=name, boundaries=len(found.boundaries), seed=seed)

@@ -20,7 +20,6 @@ class Aligned(NamedTuple):
 
     stretch: float = 0.0  # log(1 + sum of the best stretch)
     stretch_strict: float = 0.0  # the same where a foreign token loses twice its weight
-    share: float = 0.0  # sum of the best stretch by the weight of all tokens of the entry
     dice: float = 0.0  # 2 · common tokens by distinct tokens of both
     covered: float = 0.0  # common tokens by distinct tokens of the unit
 
@@ -62,4 +61,4 @@ def align(tokens: Sequence[int], weights: Sequence[float], units: Sequence[tuple
                 strict = strict - STRICT * weight if strict > STRICT * weight else 0.0
     if best == 0.0:
         return NOTHING
-    return Aligned(math.log1p(best), math.log1p(best_strict), best / math.fsum(of_tokens), dice, covered)
+    return Aligned(math.log1p(best), math.log1p(best_strict), dice, covered)

@@ -15,16 +15,17 @@ from winnow.compaction import text as texts
 from winnow.compaction.alignment import Aligned, align
 from winnow.compaction.corpus import Corpus, Streams, entry_pairs
 from winnow.compaction.fields import agreeing
+from winnow.compaction.fitting import fitting
 from winnow.compaction.lookup import Lookup, Place
 from winnow.compaction.postings import Floats, Ints, Postings, Queries, tally
 from winnow.compaction.retrieval import Hit, Index, top
 from winnow.compaction.roles import Role
 from winnow.compaction.similarity import bounds, ratio
 from winnow.compaction.style import Style
-from winnow.compaction.values import Value, scaled_number, sums
+from winnow.compaction.values import CODE, Value, scaled_number, sums
 
 #: Version of the features and of the text processing below them. Scores and calibrations are bound to it.
-FEATURES_VERSION: Final = f"3.{texts.TEXT_VERSION}"
+FEATURES_VERSION: Final = f"4.{texts.TEXT_VERSION}"
 
 #: Units of M whose characters are compared with an entry: the two that cover most of its tokens.
 CARRY_CANDIDATES: Final = 2
@@ -50,13 +51,13 @@ _IDENTIFIER_CHARS: Final = 4
 DECIMALS: Final = 6
 
 _TOKEN_NAMES: Final = (
-    "cov_task", "cov_user", "cov_act", "fm_agent", "fm_user", "env_mass", "bg_prev", "bg_user", "bg_task", "bg_env", "novel_pass",
-    "env_only", "carry", "fields",
+    "cov_task", "cov_user", "cov_act", "env_mass", "new_agent", "new_user", "bg_prev", "bg_user", "bg_task", "bg_env", "novel_pass",
+    "env_only", "carry", "field_share", "out_fits",
 )  # fmt: skip
-_ALIGNED_NAMES: Final = ("prev_stretch", "prev_strict", "prev_share", "prev_dice", "prev_covered")
+_ALIGNED_NAMES: Final = ("prev_stretch", "prev_strict", "prev_dice", "prev_covered")
 _VALUE_NAMES: Final = (
-    "val2_env", "val2_orph", "val_cooc", "val_user", "val_near", "val_first", "val_unit", "rec_id", "rec_told", "told_pairs", "derived",
-    "unheld",
+    "val2_env", "val2_orph", "val_cooc", "val_user", "val_near", "val_unit", "val_task", "rec_id", "told_pairs", "derived", "unheld",
+    "out_codes",
 )  # fmt: skip
 _STYLE_NAMES: Final = ("obs", "imper", "modal", "lead")
 #: Names of all features, in the order of a row.
@@ -104,13 +105,17 @@ def token_features(corpus: Corpus, streams: Streams, queries: Queries, entry_tex
     novel = ~(task | user)
     every = np.ones_like(novel)
     first = streams.first
+    new = ~streams.said[Role.PREVIOUS]
     masses = queries.sums(
         np.concatenate(
-            (idf * np.array([every, ~novel, user, agent, first == Role.AGENT, first == Role.USER]), spread[None] * (first == Role.SOURCE))
+            (
+                idf * np.array([every, ~novel, user, agent]),
+                spread * np.array([every, first == Role.SOURCE, new & (first == Role.AGENT), new & (first == Role.USER)]),
+            )
         )
     )
-    total = masses[0]
-    total[total == 0.0] = 1.0  # an entry without tokens: every share is 0
+    total, weight = masses[0], masses[4]
+    total[total == 0.0] = weight[weight == 0.0] = 1.0  # an entry without tokens: every share is 0
     best = np.zeros((3, count))  # of the best passage: what P and users do not say, what the agent does not say either, and BM25
     hits: list[list[Hit]] = [[] for _ in range(count)]
     carry: list[Carry] = [Carry(None, 0.0, 0.0)] * count
@@ -132,9 +137,12 @@ def token_features(corpus: Corpus, streams: Streams, queries: Queries, entry_tex
                 carry[rows], near[rows] = _carry(corpus, cover / total[rows, None], entry_texts[rows])
     best[:2] /= total
     aligned = _align(corpus, streams, queries, spread.tolist(), near) if units else [Aligned()] * count
-    columns = [*(masses[1:6] / total).tolist(), np.log1p(masses[6]).tolist(), *_pair_shares(streams, queries).tolist(), *best[:2].tolist()]
-    fields = agreeing([output.text for output in corpus.outputs], queries)
-    rows_of = zip(*columns, [found.ratio for found in carry], map(float, fields), strict=True)
+    shares = [*(masses[1:4] / total).tolist(), np.log1p(masses[5]).tolist(), *(masses[6:] / weight).tolist()]
+    columns = [*shares, *_pair_shares(streams, queries).tolist(), *best[:2].tolist(), [found.ratio for found in carry]]
+    agreed = agreeing([output.text for output in corpus.outputs], queries)
+    # Exact sums: the order of a set is nobody's.
+    fields = [math.fsum(spread[list(ids)].tolist()) / of_entry for ids, of_entry in zip(agreed, weight.tolist(), strict=True)]
+    rows_of = zip(*columns, fields, [fitting(corpus)] * count, strict=True)
     return Token(list(rows_of), hits, carry, aligned, postings.excessive(queries))
 
 
@@ -202,8 +210,9 @@ class Valued(NamedTuple):
 def value_features(values: Sequence[Value], lookup: Lookup) -> Valued:  # noqa: C901, PLR0912  one pass, a branch a count
     """Features that rest on the values of one entry."""
     number = len(values) or 1
-    two_env = orphan = first_user = span_sources = strong_prev = identifiers = returned = weight = unheld = 0
+    two_env = orphan = first_user = span_sources = strong_prev = identifiers = weight = unheld = of_task = absent = 0
     windows: list[AbstractSet[int]] = []
+    own: list[AbstractSet[int]] = []  # of values that are not the agent's or a user's
     orphan_numbers: list[str] = []
     known_numbers: list[str] = []
     other_numbers: list[str] = []
@@ -214,6 +223,10 @@ def value_features(values: Sequence[Value], lookup: Lookup) -> Valued:  # noqa: 
         weight += value.weight
         if not known:
             unheld += value.weight
+        if source is None:
+            absent += value.weight == CODE
+        if place.span_speaker is Role.TASK:
+            of_task += value.weight
         if task is None and user is None:
             if known:
                 two_env += 1
@@ -228,7 +241,6 @@ def value_features(values: Sequence[Value], lookup: Lookup) -> Valued:  # noqa: 
             span_sources += 1
         if place.is_field:
             identifiers += _is_identifier(value.needle)
-            returned += place.span_speaker in _TOLD and not value.is_weak
         if value.is_number:
             if known:
                 known_numbers.append(value.needle)
@@ -238,20 +250,23 @@ def value_features(values: Sequence[Value], lookup: Lookup) -> Valued:  # noqa: 
                     orphan_numbers.append(value.needle)
         if place.windows:
             windows.append(place.windows)
-    near, in_unit = _together(windows, lookup.passages)
+            if place.is_field or place.span_speaker not in _TOLD:
+                own.append(place.windows)
+    together, in_unit = _together(windows, lookup.passages)
+    near = together if len(own) == len(windows) else _together(own, lookup.passages)[0]
     features = (
         two_env / number,
         orphan / number,
-        max(near, in_unit) / number,
+        max(together, in_unit) / number,
         first_user / number,
-        float(min(near, _NEAR_CAP)),
-        math.log1p(span_sources),
+        math.log1p(min(near, _NEAR_CAP)),
         in_unit / number,
+        of_task / (weight or 1),
         float(min(identifiers, _FIELDS_CAP)),
-        float(min(returned, _FIELDS_CAP)),
         float(_told_pairs(places, lookup)),
         float(_is_derived(known_numbers, other_numbers)),
         unheld / weight if unheld >= _UNHELD_FROM else 0.0,
+        math.log1p(absent) if lookup.has_previous else 0.0,
     )
     return Valued(features, span_sources, strong_prev, orphan_numbers, known_numbers)
 

@@ -21,20 +21,18 @@ _PREFIX_FROM: Final = 4
 _VALUE_TOKENS: Final = 4
 #: Values that every record holds: agreeing with them says nothing.
 _COMMON: Final = frozenset({"true", "fals", "none", "null", "0", "1"})
-#: Fields of an entry are counted up to here.
-COUNTED: Final = 4
 #: Comparisons of a value with an entry, of all values and entries together: a second. A boundary of recorded size takes hundreds.
 _COMPARED: Final = 2_000_000
 _MEMO_WORDS: Final = 32_768
 _MEMO_CHARS: Final = 96
 
 
-def agreeing(outputs: Sequence[str], queries: Queries) -> list[int]:
-    """Of each entry the number of distinct values, at most `COUNTED`, that stand in it together with a key that an output gives them."""
-    counts = [0] * queries.count
+def agreeing(outputs: Sequence[str], queries: Queries) -> list[set[int]]:
+    """Of each entry the ids of its tokens that are a value which an output gives a key that the entry names too, or that key."""
+    found: list[set[int]] = [set() for _ in range(queries.count)]
     keys = _keys(outputs, queries)
     if not keys:
-        return counts
+        return found
     wanted = np.zeros(len(queries.vocabulary) + 1, np.bool_)
     wanted[list(chain.from_iterable(keys))] = True
     (places,) = wanted[queries.ids].nonzero()
@@ -44,7 +42,7 @@ def agreeing(outputs: Sequence[str], queries: Queries) -> list[int]:
     ids = queries.ids.tolist()
     tokens = list(queries.vocabulary)  # by id, from 1
     starts = queries.query.searchsorted(range(queries.count + 1)).tolist()
-    near: dict[int, set[str]] = {}  # the forms of an entry's tokens
+    near: dict[int, dict[str, set[int]]] = {}  # the forms of an entry's tokens, with the tokens that have them
     room = _COMPARED
     for value, of_value in keys.items():
         entries, *others = sorted((holders[token] for token in value), key=len)
@@ -52,11 +50,22 @@ def agreeing(outputs: Sequence[str], queries: Queries) -> list[int]:
         if room < 0:
             break
         for entry in entries:
-            if counts[entry] < COUNTED and all(entry in other for other in others):
+            if all(entry in other for other in others):
                 if entry not in near:
-                    near[entry] = _forms(tokens[token - 1] for token in ids[starts[entry] : starts[entry + 1]])
-                counts[entry] += not near[entry].isdisjoint(of_value)
-    return counts
+                    near[entry] = _by_form(ids[starts[entry] : starts[entry + 1]], tokens)
+                named = near[entry].keys() & of_value
+                if named:
+                    found[entry].update(value, *(near[entry][form] for form in named))
+    return found
+
+
+def _by_form(ids: Sequence[int], tokens: Sequence[str]) -> dict[str, set[int]]:
+    """The forms of some tokens, each with the ids of the tokens that have it."""
+    found: dict[str, set[int]] = {}
+    for token in ids:
+        for form in _forms((tokens[token - 1],)):
+            found.setdefault(form, set()).add(token)
+    return found
 
 
 def _keys(outputs: Sequence[str], queries: Queries) -> dict[tuple[int, ...], set[str]]:

@@ -73,6 +73,8 @@ class Lookup:
         recorded = {output.message for output in corpus.outputs if output.text.lstrip()[:1] in _RECORDS}
         #: Number of passages: windows from it on are units of M.
         self.passages = len(corpus.passages)
+        #: There is an M that says something.
+        self.has_previous = bool(corpus.units)
         #: Pieces of P.
         self.of_task = corpus.pieces.of_task
         #: Windows of outputs that are records (JSON), by number.

@@ -50,6 +50,8 @@ _TERMS: Final = 3
 #: Longest chunk that is read at once: an entry may be one word of a megabyte.
 _CHUNK_CHARS: Final = 4_096
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+#: Weight of a code, the name of a file or a path.
+CODE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,9 @@ def _value(shown: str) -> Value | None:
         return None
     is_weak = len(needle) <= 2 and needle.isdigit()  # noqa: PLR2004  as `Value.is_weak` says
     is_number = _NUMBER.fullmatch(needle) is not None
-    return Value(shown, needle, _ways(needle), is_number, is_weak, _name(needle), 0 if is_weak else 2 if _is_code(needle, is_number) else 1)
+    return Value(
+        shown, needle, _ways(needle), is_number, is_weak, _name(needle), 0 if is_weak else CODE if _is_code(needle, is_number) else 1
+    )
 
 
 def _is_code(needle: str, is_number: bool) -> bool:  # noqa: FBT001  said by the caller, who knows it

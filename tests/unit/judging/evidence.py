@@ -11,9 +11,9 @@ from winnow.contracts.vocabulary import Mode, ProvenanceClass, Rules, SectionCla
 #: Features of an entry about which nothing is known.
 NOTHING = dict.fromkeys(STORED, 0.0)
 #: What is added for one that outputs say, and for one that the previous summary says; both judges call either sourced.
-SAID = {"env_mass": 3.0, "val_near": 3.0, "val_first": 1.1, "novel_pass": 1.0}
+SAID = {"env_mass": 3.0, "val_near": 1.4, "out_fits": 1.0, "bg_env": 0.4, "novel_pass": 1.0}
 TAKEN_OVER = {
-    "prev_stretch": 3.0, "prev_strict": 3.0, "prev_share": 1.0, "prev_dice": 1.0, "prev_covered": 1.0, "val_unit": 1.0, "bg_prev": 1.0,
+    "prev_stretch": 3.0, "prev_strict": 3.0, "prev_dice": 1.0, "prev_covered": 1.0, "val_unit": 1.0, "bg_prev": 1.0,
 }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def content() -> bytes:
 @pytest.fixture(scope="module")
 def rows(content):
     """Natural entries, and those whose source was taken away."""
-    return collect(read_data(content).boundaries, lambda: Random(0))
+    return collect(read_data(content).boundaries, lambda: Random(0), findings=True)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def auroc(rows, p, mask) -> float:
     return float(roc_auc_score(rows.source[mask], p[mask]))
 
 
-@pytest.mark.parametrize(("way", "everything", "reasoning", "later"), [("by run", 0.96, 0.93, 0.93), ("by domain", 0.954, 0.92, 0.912)])
+@pytest.mark.parametrize(("way", "everything", "reasoning", "later"), [("by run", 0.968, 0.945, 0.94), ("by domain", 0.966, 0.942, 0.936)])
 def test_ranking_on_the_unseen(rows, unseen, way, everything, reasoning, later):
     """AUROC on unseen runs and on unseen domains holds its floors, over all entries, reasoning entries and later boundaries."""
     p, natural = unseen[way], rows.natural
@@ -78,13 +78,13 @@ def test_ranking_on_the_unseen(rows, unseen, way, everything, reasoning, later):
 
 @pytest.mark.parametrize("way", ["by run", "by domain"])
 def test_no_slice_falls_far_behind(rows, unseen, way):
-    """Every section and every domain ranks at 0.88 at least."""
+    """Every section and every domain ranks at 0.92 at least."""
     for column in (rows.section, rows.domain):
         for name in set(column.tolist()):
-            assert auroc(rows, unseen[way], rows.natural & (column == name)) >= 0.88, name
+            assert auroc(rows, unseen[way], rows.natural & (column == name)) >= 0.92, name
 
 
-@pytest.mark.parametrize(("way", "at_most"), [("by run", 0.033), ("by domain", 0.035)])
+@pytest.mark.parametrize(("way", "at_most"), [("by run", 0.026), ("by domain", 0.024)])
 def test_probabilities_mean_what_they_say(rows, unseen, way, at_most):
     """On the unseen, ten bins are off by few hundredths on average."""
     error = float(calibration_error(rows.source[rows.natural], unseen[way][rows.natural])[0])
@@ -97,50 +97,45 @@ def test_decisions_on_the_unseen(rows, unseen, way):
     """At tau 0.5 nine of ten kept reasoning entries have a source, nine of ten with one are kept, the best ranked nearly all have one."""
     mask = rows.natural & rows.reasoning
     kept, label = unseen[way][mask] >= 0.5, rows.source[mask] == 1
-    assert label[kept].mean() >= 0.91
-    assert kept[label].mean() >= 0.88
+    print(f"\n{way}: precision {label[kept].mean():.3f}, recall {kept[label].mean():.3f}")  # noqa: T201  shown by pytest -s
+    assert label[kept].mean() >= 0.92
+    assert kept[label].mean() >= 0.895
     ranked = label[np.argsort(-unseen[way][mask], kind="stable")].cumsum()
-    for recall, floor in ((0.642, 0.97), (0.9, 0.91)):
+    for recall, floor in ((0.642, 0.985), (0.9, 0.93)):
         at = int(np.searchsorted(ranked, recall * label.sum() - 1e-9))
         assert ranked[at] / (at + 1) >= floor
 
 
-#: Share kept without a source at the threshold at which 88 % of the natural entries with a source are kept.
+#: Share kept without a source, by the capped score: at 0.5, and at the threshold that keeps 88 % of the natural entries with a source.
 FLOORS = {
-    Stress.OTHER_DOMAIN: 0.07,
-    Stress.SAME_DOMAIN: 0.08,
-    Stress.INTO_TASK: 0.05,
-    Stress.PREVIOUS_SWAPPED: 0.13,
+    Stress.OTHER_DOMAIN: (0.07, 0.05),
+    Stress.SAME_DOMAIN: (0.10, 0.06),
+    Stress.INTO_TASK: (0.03, 0.015),
+    Stress.PREVIOUS_SWAPPED: (0.14, 0.09),
 }
 
 
 @pytest.mark.parametrize("way", ["by run", "by domain"])
 def test_entries_lose_their_source_with_the_change(rows, unseen, way):
-    """Entries whose source was taken away are pruned, at a threshold that keeps 88 % of the natural ones."""
-    p = unseen[way]
-    tau = float(np.quantile(p[rows.natural & (rows.source == 1)], 0.12))
-    for kind, floor in FLOORS.items():
-        share = float((p[(rows.change == kind) & rows.counted] >= tau).mean())
-        print(f"\n{way}, tau {tau:.2f}, {kind}: kept {share:.3f}")  # noqa: T201  shown by pytest -s
-        assert share <= floor, kind
+    """Entries whose source was taken away are pruned, at 0.5 and at a threshold that keeps 88 % of the natural ones."""
+    score = rows.score(unseen[way])
+    strict = float(np.quantile(score[rows.natural & (rows.source == 1)], 0.12))
+    for kind, floors in FLOORS.items():
+        for tau, floor in zip((0.5, strict), floors, strict=True):
+            share = float((score[(rows.change == kind) & rows.counted] >= tau).mean())
+            print(f"\n{way}, tau {tau:.2f}, {kind}: kept {share:.3f}")  # noqa: T201  shown by pytest -s
+            assert share <= floor, kind
 
 
 @pytest.mark.parametrize("way", ["by run", "by domain"])
-def test_later_boundaries_keep_less_than_half_without_outputs(rows, unseen, way):
-    """Where a previous summary treats the same subjects, at tau 0.5 four of ten at most are kept without their outputs."""
-    later = rows.counted & (rows.index > 1)
+@pytest.mark.parametrize(("later", "at_most"), [(True, 0.35), (False, 0.04)])
+def test_first_and_later_boundaries_without_outputs(rows, unseen, way, later, at_most):
+    """At 0.5 next to nothing is kept without its outputs where there is no previous summary, a third at most where there is one."""
+    chosen = rows.counted & ((rows.index > 1) == later)
     for kind in (Stress.OTHER_DOMAIN, Stress.SAME_DOMAIN, Stress.INTO_TASK):
-        share = float((unseen[way][(rows.change == kind) & later] >= 0.5).mean())
-        print(f"\n{way}, later boundaries, {kind}: kept {share:.3f}")  # noqa: T201  shown by pytest -s
-        assert share <= 0.42, kind
-
-
-@pytest.mark.parametrize("way", ["by run", "by domain"])
-def test_first_boundaries_keep_nothing_without_outputs(rows, unseen, way):
-    """Where there is no previous summary, at tau 0.5 next to nothing is kept without the outputs that it came from."""
-    first = rows.counted & (rows.index == 1)
-    for kind in (Stress.OTHER_DOMAIN, Stress.SAME_DOMAIN, Stress.INTO_TASK):
-        assert (unseen[way][(rows.change == kind) & first] >= 0.5).mean() <= 0.05, kind
+        share = float((rows.score(unseen[way])[(rows.change == kind) & chosen] >= 0.5).mean())
+        print(f"\n{way}, {'later' if later else 'first'} boundaries, {kind}: kept {share:.3f}")  # noqa: T201  shown by pytest -s
+        assert share <= at_most, kind
 
 
 def test_shipped_model_is_the_fit_on_this_data(rows, content):

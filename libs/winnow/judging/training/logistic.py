@@ -31,10 +31,6 @@ class Fitted:
         found: Floats = x @ self.weights + self.intercept
         return found
 
-    def scaled(self, slope: float, intercept: float) -> "Fitted":
-        """The fit whose logits are slope · logit + intercept."""
-        return Fitted(weights=slope * self.weights, intercept=slope * self.intercept + intercept)
-
 
 def fit(x: Floats, y: Floats, weights: Floats, signs: Sequence[int], strength: float) -> Fitted:
     """Minimise strength · sum of weighted log losses + |w|² / 2 on standardised features, each weight on its side of 0.

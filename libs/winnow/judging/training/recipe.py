@@ -12,34 +12,35 @@ from winnow.judging.model import OVERLAP, Head, SourceModel
 from winnow.judging.training.logistic import Fitted, fit, platt
 from winnow.judging.training.rows import OF_OUTPUTS, Groups, Rows
 
-#: Features of "an output says it", with the side that each may speak for. None of them looks at M.
+#: Features of "an output says it", with the side that each may speak for. None of them looks at M but `out_codes` and `new_agent`: they
+#: ask what M leaves to the outputs.
 ENV_SIGNS: Final[Mapping[str, int]] = {
     "env_mass": 1,
     "val_near": 1,
-    "val_first": 1,
     "rec_id": 1,
-    "rec_told": 1,
-    "fields": 1,
+    "field_share": 1,
     "derived": 1,
     "env_only": 1,
     "bg_env": 1,
     "obs": 1,
+    "out_fits": 1,
     "told_pairs": -1,
     "bg_task": -1,
-    "fm_agent": -1,
+    "new_agent": -1,
+    "out_codes": -1,
 }
-#: Features of "the previous summary says it". None of them looks at outputs or P, but for `unheld`: an entry that names what neither M nor
-#: any output holds is a new statement on a subject that M treats, however many words they share.
+#: Features of "the previous summary says it". `unheld`: an entry that names what neither M nor any output holds is a new statement on a
+#: subject that M treats, however many words they share; `val_task`: what P names, M need not have said.
 PREV_SIGNS: Final[Mapping[str, int]] = {
     "prev_stretch": 1,
     "prev_strict": 1,
-    "prev_share": 1,
     "prev_dice": 1,
     "prev_covered": 1,
     "val_unit": 1,
-    "fm_user": -1,
+    "new_user": -1,
     "lead": -1,
     "unheld": -1,
+    "val_task": -1,
 }
 #: Weight of a log loss beside the penalty: a tenth, because entries of one run are not independent.
 STRENGTH: Final = 0.1
@@ -120,19 +121,13 @@ def out_of_fold(rows: Rows, train: Bools) -> tuple[Floats, Floats]:
 def calibrated(rows: Rows, train: Bools) -> tuple[Heads, tuple[float, float], Floats]:
     """Fit on the rows of `train` and calibrate on natural entries, out of fold: the heads, slope and intercept, and those probabilities.
 
-    Each head is calibrated by itself, on its own label, because taken-away sources are no share of what is natural: slope and intercept go
-    into its weights. Then both together, on whether there is a source at all.
+    Entries whose source was taken away are no share of what is natural, so what the heads say together is too low; two numbers for "is
+    there a source at all" put it right, and leave the heads as they were fitted.
     """
-    env, prev = out_of_fold(rows, train)
-    known = np.isfinite(env)
-    of_env = _calibration(env[known], rows.env[known])
-    carried = known & (rows.column(OVERLAP) > 0.0)
-    of_prev = _calibration(prev[carried], rows.prev[carried])
-    logits = _either(rows, of_env[0] * env + of_env[1], of_prev[0] * prev + of_prev[1])
+    logits = _either(rows, *out_of_fold(rows, train))
+    known = np.isfinite(logits)
     slope, intercept = _calibration(logits[known], rows.source[known])
-    fitted = heads(rows, train)
-    scaled = Heads(env=fitted.env.scaled(*of_env), prev=fitted.prev.scaled(*of_prev))
-    return scaled, (slope, intercept), _sigmoid(slope * logits + intercept)
+    return heads(rows, train), (slope, intercept), _sigmoid(slope * logits + intercept)
 
 
 def _calibration(logits: Floats, truth: Floats) -> tuple[float, float]:

@@ -54,15 +54,18 @@ def figures(rows: Rows, by: dict[str, Floats]) -> Table:
 
 
 def changes(rows: Rows, by: dict[str, Floats]) -> Table:
-    """The trade of natural recall against what is kept without a source, by threshold; the first and later boundaries apart."""
-    parts = {
-        "": (np.ones(len(rows.run), bool), _TAUS),
-        ", first boundaries": (rows.index == 1, (TAU,)),
-        ", later boundaries": (rows.index > 1, (TAU,)),
-    }
+    """The trade of natural recall against what is kept without a source, by threshold; the first and later boundaries apart.
+
+    Where `rows` have findings, also by the capped score, which is what is kept by.
+    """
+    everything = np.ones(len(rows.run), bool)
+    parts = [("", everything, _TAUS), (", first boundaries", rows.index == 1, (TAU,)), (", later boundaries", rows.index > 1, (TAU,))]
+    kept = {name: (p, parts) for name, p in by.items()}
+    if rows.capped.any():
+        kept |= {f"{name}, capped": (rows.score(p), parts[:1]) for name, p in by.items()}
     cells: list[tuple[Cell, ...]] = []
-    for name, p in by.items():
-        for part, (mask, taus) in parts.items():
+    for name, (p, of_name) in kept.items():
+        for part, mask, taus in of_name:
             sourced = rows.natural & (rows.source == 1.0) & mask
             of_kind = [(rows.change == kind) & rows.counted & mask for kind in SOURCE_CHANGES]
             cells += [(name + part, tau, *(_cell(_share(p[chosen] >= tau), 3) for chosen in (sourced, *of_kind))) for tau in taus]

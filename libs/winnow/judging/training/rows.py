@@ -11,6 +11,7 @@ from winnow.compaction.boundary import examine
 from winnow.judging.evaluation.labelled import LabelledBoundary, is_reasoning
 from winnow.judging.evaluation.metrics import Bools, Floats
 from winnow.judging.stress import Chance, Stress, Stressed, stressed
+from winnow.judging.verdict import CAPPING, CONTRADICTED_CAP
 
 #: A column that tells which run, or domain, each row belongs to.
 Groups = NDArray[np.object_]
@@ -38,6 +39,13 @@ class Rows:
     env: Floats  # of a changed entry: what is true after the change
     prev: Floats
     source: Floats
+    #: The span says something against it that caps its score; False throughout where findings were not asked for.
+    capped: Bools
+
+    def score(self, p: Floats) -> Floats:
+        """What is kept or pruned by: p under the cap, as `winnow.judging.verdict` joins them."""
+        found: Floats = np.where(self.capped, np.minimum(p, CONTRADICTED_CAP), p)
+        return found
 
     def column(self, name: str) -> Floats:
         """One feature."""
@@ -50,7 +58,13 @@ class Rows:
         return found
 
 
-def collect(boundaries: Sequence[LabelledBoundary], chance: Callable[[], Chance], told: Callable[[int], None] = lambda _: None) -> Rows:
+def collect(
+    boundaries: Sequence[LabelledBoundary],
+    chance: Callable[[], Chance],
+    told: Callable[[int], None] = lambda _: None,
+    *,
+    findings: bool = False,
+) -> Rows:
     """Compute the features of all labelled entries, natural and changed.
 
     A change of outputs makes `env` false of every entry that outputs support and of which the donor holds no value, not only of those that
@@ -60,16 +74,17 @@ def collect(boundaries: Sequence[LabelledBoundary], chance: Callable[[], Chance]
         boundaries: labelled with env and prev; donors of one another.
         chance: makes a freshly seeded generator for each change.
         told: told after each boundary how many are done.
+        findings: also look for what the spans say against the entries. No fit needs it; figures of what is kept do.
     """
     rows: list[dict[str, Any]] = []
     done = 0
     for boundary in boundaries:
-        rows += _rows(boundary, None, {label.n: (label.env, label.prev) for label in boundary.entries}, set())
+        rows += _rows(boundary, None, {label.n: (label.env, label.prev) for label in boundary.entries}, set(), findings=findings)
         done += 1
         told(done)
     for kind in SOURCE_CHANGES:
         for changed in stressed(kind, boundaries, chance()):
-            rows += _changed(changed)
+            rows += _changed(changed, findings=findings)
             done += 1
             told(done)
     names = tuple(rows[0]["features"]) if rows else ()
@@ -82,13 +97,13 @@ def collect(boundaries: Sequence[LabelledBoundary], chance: Callable[[], Chance]
 
 _COLUMNS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("change", "run", "domain", "section"), object),
-    **dict.fromkeys(("natural", "counted", "reasoning"), bool),
+    **dict.fromkeys(("natural", "counted", "reasoning", "capped"), bool),
     **dict.fromkeys(("env", "prev", "source"), float),
     "index": np.int64,
 }
 
 
-def _changed(changed: Stressed) -> Iterator[dict[str, Any]]:
+def _changed(changed: Stressed, *, findings: bool) -> Iterator[dict[str, Any]]:
     """Rows of a changed boundary: the entries whose source the change takes away for certain."""
     boundary = changed.case
     if not isinstance(boundary, LabelledBoundary):  # pragma: no cover  changes copy the case that they are given
@@ -100,11 +115,11 @@ def _changed(changed: Stressed) -> Iterator[dict[str, Any]]:
         for label in boundary.entries
         if label.n in free and (label.env if of_outputs else label.prev)
     }
-    yield from _rows(boundary, changed.kind, truth, set(changed.entries))
+    yield from _rows(boundary, changed.kind, truth, set(changed.entries), findings=findings)
 
 
 def _rows(
-    boundary: LabelledBoundary, change: Stress | None, truth: Mapping[int, tuple[bool, bool]], counted: set[int]
+    boundary: LabelledBoundary, change: Stress | None, truth: Mapping[int, tuple[bool, bool]], counted: set[int], *, findings: bool
 ) -> Iterator[dict[str, Any]]:
     """Rows of the entries of `truth`, and of `counted` among the changed ones."""
     if not truth:
@@ -120,7 +135,7 @@ def _rows(
         rules=boundary.rules,
         pins=boundary.pins,
         user_turns_survive=boundary.user_turns_survive,
-        findings=False,
+        findings=findings,
     )
     for entry in examined.analysis.entries:
         if entry.n not in truth:
@@ -139,4 +154,5 @@ def _rows(
             "env": env,
             "prev": prev,
             "source": env or prev,
+            "capped": any(found.kind in CAPPING for found in entry.findings),
         }

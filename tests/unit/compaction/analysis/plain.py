@@ -125,17 +125,18 @@ def keys_and_values(output: str) -> set[tuple[str, str]]:
     return {(key, value) for key, value in found if value not in ":="}
 
 
-def agreeing(entry: set[str], outputs: Sequence[str]) -> int:
-    """Distinct values of fields that an entry holds with a word of their key, or one that begins like it."""
-    near = entry | {word[:6] for word in entry if len(word) >= 4}
-    held = set()
+def agreeing(entry: Sequence[str], outputs: Sequence[str]) -> set[str]:
+    """Tokens of an entry that are a field's value, or a word of its key or one that begins like it, where the entry holds both."""
+    held: set[str] = set()
     for key, value in set().union(*map(keys_and_values, outputs)):
         said = tuple(tokens(value))
         words = {word for word in tokens(key) if word not in said}
-        told = 1 <= len(said) <= 4 and set(said) <= entry and not set(said) <= {"true", "fals", "none", "null", "0", "1"}
-        if told and near & (words | {word[:6] for word in words if len(word) >= 4}):
-            held.add(said)
-    return len(held)
+        forms = words | {word[:6] for word in words if len(word) >= 4}
+        told = 1 <= len(said) <= 4 and set(said) <= set(entry) and not set(said) <= {"true", "fals", "none", "null", "0", "1"}
+        named = {word for word in entry if word in forms or (len(word) >= 4 and word[:6] in forms)}
+        if told and named:
+            held |= {*said, *named}
+    return held
 
 
 def features(  # noqa: C901, PLR0915  all definitions in one place, to be read from top to bottom
@@ -194,6 +195,9 @@ def features(  # noqa: C901, PLR0915  all definitions in one place, to be read f
         fields = [text for text, record in zip(outputs_low, records, strict=True) if record]
         return not short and any(re.search(rf'(?<=[": \[]){needle}(?=[",}}\]])', "\0" + text) for text in fields)
 
+    talk_words = said["U"] | said["A"]
+    both = len(said["E"] & talk_words) / (min(len(said["E"]), len(talk_words)) or 1)
+    fits = float(bool(said["E"])) if len(talk_words) < 8 else min(1.0, both / 0.2)
     found = []
     for entry in entries:
         text = bare(entry)
@@ -203,6 +207,9 @@ def features(  # noqa: C901, PLR0915  all definitions in one place, to be read f
 
         def share(held: set[str], distinct=distinct, total=total) -> float:
             return sum(idf(word) for word in distinct if word in held) / total
+
+        def weighed(held: set[str], distinct=distinct) -> float:
+            return sum(spread(word) for word in distinct if word in held) / (sum(map(spread, distinct)) or 1.0)
 
         values = values_of(text)
         count = len(values) or 1
@@ -235,6 +242,8 @@ def features(  # noqa: C901, PLR0915  all definitions in one place, to be read f
             ]
         )
         in_window = max((sum(holds(value, window) for value in values) for window in neighbours), default=0)
+        others = [value for value, who in zip(values, speakers, strict=True) if who not in {"A", "U"} or is_field(value)]
+        near_by = max((sum(holds(value, window) for value in others) for window in neighbours), default=0)
         in_unit = max((sum(holds(value, unit) for value in values) for unit in lower["M"]), default=0)
         single = [len(value.ways) == 1 for value in values]
         counts = [
@@ -246,17 +255,17 @@ def features(  # noqa: C901, PLR0915  all definitions in one place, to be read f
                 "novel_pass": max((share(one - said["P"] - said["U"]) for one in sets), default=0.0),
                 "env_only": max((share(one - said["P"] - said["U"] - said["A"]) for one in sets), default=0.0),
                 "env_mass": math.log1p(sum(spread(word) for word in distinct if first.get(word) == "E")),
-                "fm_agent": share({word for word, who in first.items() if who == "A"}),
-                "fm_user": share({word for word, who in first.items() if who == "U"}),
+                "new_agent": weighed({word for word, who in first.items() if who == "A" and word not in said["M"]}),
+                "new_user": weighed({word for word, who in first.items() if who == "U" and word not in said["M"]}),
                 "bg_prev": sum(pair in paired["M"] for pair in adjacent) / (len(adjacent) or 1),
                 "bg_task": sum(pair in paired["P"] for pair in adjacent) / (len(adjacent) or 1),
                 "bg_env": sum(pair in paired["E"] - paired["P"] - paired["U"] - paired["A"] for pair in adjacent) / (len(adjacent) or 1),
                 "val2_env": sum(e and not t for e, t in zip(env, told, strict=True)) / count,
                 "val2_orph": sum(not e and not t for e, t in zip(env, told, strict=True)) / count,
                 "val_cooc": max(in_window, in_unit) / count,
-                "val_near": min(in_window, 5),
+                "val_near": math.log1p(min(near_by, 5)) if all(single) else None,
                 "val_unit": in_unit / count,
-                "val_first": math.log1p(sum(who == "E" and not value.is_weak for who, value in zip(speakers, values, strict=True))),
+                "val_task": sum(of for of, who in zip(counts, speakers, strict=True) if who == "P") / (sum(counts) or 1),
                 "rec_id": min(
                     3,
                     sum(
@@ -271,11 +280,13 @@ def features(  # noqa: C901, PLR0915  all definitions in one place, to be read f
                 ),
                 "unheld": unheld / sum(counts) if unheld >= 2 else 0.0,
                 "told_pairs": min(3, bound) if all(single) else None,
-                "fields": min(4, agreeing(set(stream), outputs)),
+                "field_share": weighed(agreeing(stream, outputs)),
+                "out_fits": fits,
+                "out_codes": math.log1p(sum(of == 2 and not out for of, out in zip(counts, says["E"], strict=True)))
+                if any(map(str.strip, previous))
+                else 0.0,
                 "prev_stretch": math.log1p(max((best_stretch(stream, unit, spread, 1.0) for unit in units), default=0.0)),
                 "prev_strict": math.log1p(max((best_stretch(stream, unit, spread, 2.0) for unit in units), default=0.0)),
-                "prev_share": max((best_stretch(stream, unit, spread, 1.0) for unit in units), default=0.0)
-                / (sum(map(spread, stream)) or 1.0),
                 "prev_dice": max((2 * len(unit & set(stream)) / (len(unit) + len(distinct)) for unit in units), default=0.0),
                 "prev_covered": max((len(unit & set(stream)) / len(unit) for unit in units), default=0.0),
                 "carried": max(alike, default=0.0) > 0.85,

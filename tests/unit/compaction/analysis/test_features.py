@@ -14,9 +14,9 @@ from winnow.contracts.vocabulary import MessageKind
 #: Every n-th boundary of the development set: the plain definition takes a tenth of a second each.
 EVERY = 9
 SAME = (
-    "novel_pass", "env_only", "env_mass", "fm_agent", "fm_user", "bg_prev", "bg_task", "bg_env", "val2_env", "val2_orph", "val_cooc",
-    "val_near", "val_unit", "val_first", "rec_id", "told_pairs", "fields", "prev_stretch", "prev_strict", "prev_share", "prev_dice",
-    "prev_covered", "lead", "obs", "modal", "imper",
+    "novel_pass", "env_only", "env_mass", "new_agent", "new_user", "bg_prev", "bg_task", "bg_env", "val2_env", "val2_orph", "val_cooc",
+    "val_near", "val_unit", "val_task", "rec_id", "told_pairs", "field_share", "out_fits", "out_codes", "unheld", "prev_stretch",
+    "prev_strict", "prev_dice", "prev_covered", "lead", "obs", "modal", "imper",
 )  # fmt: skip
 SPEAKERS = {MessageKind.ENVIRONMENT: "E", MessageKind.USER: "U", MessageKind.ACTION: "A"}
 
