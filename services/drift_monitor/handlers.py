@@ -85,6 +85,8 @@ class ObservationHandler:
     #: An observation has some hundred bytes, and a commit costs as much as folding hundreds of them. No more than `Policy.limit`: of one
     #: stream, what is above it would be written undecided, read again and folded by the next batch.
     records_at_once = 1_000
+    #: A hold that comes a twentieth of a second later holds as well, and a call for a few units costs as much as for a hundred.
+    gather_ms = 50
 
     def __init__(
         self, database: Database, *, default_point: fleets.Point, policy: Policy, clock: Callable[[], datetime], tell: Teller
