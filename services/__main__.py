@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsError
 
 from services.settings import ProcessSettings
 from winnow.contracts.errors import Permanent, WinnowError
+from winnow.contracts.rights import NotAllowed
 from winnow.messaging import rights
 from winnow.messaging.reach import told
 from winnow.messaging.runtime import EXIT_FAILED, Service, draining, run
@@ -80,6 +81,9 @@ async def serve(names: Sequence[str]) -> int:
             )
         finally:
             await status.stop()
+    except NotAllowed as error:
+        telemetry.log.error("not_allowed", error=error, missing=[right.grant for right in error.missing])  # noqa: TRY400  as below
+        return EXIT_FAILED
     except (WinnowError, KafkaError, OSError) as error:
         telemetry.log.error("service_failed", part="process", doing="start", error=error)  # noqa: TRY400  the text says what to do
         return EXIT_FAILED

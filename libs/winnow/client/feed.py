@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from aiokafka.errors import TopicAuthorizationFailedError
 from aiokafka.partitioner import murmur2
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
@@ -22,6 +23,7 @@ from winnow.contracts import ids
 from winnow.contracts.envelope import Envelope, Invalid, check_type, decode, read_headers
 from winnow.contracts.errors import SchemaTooNew, WinnowError
 from winnow.contracts.events import Candidate, Committed
+from winnow.contracts.rights import NotAllowed, Operation, Resource, Right
 from winnow.contracts.topics import COMMITTED
 
 log = logging.getLogger("winnow.client")
@@ -101,9 +103,10 @@ class Waiting:
 class Feed:
     """Reads the committed topic in the background, for all compactions that wait."""
 
-    def __init__(self, topic: str, connect: Callable[[], Consumer], *, backoff: Backoff | None = None) -> None:
-        """`connect` makes a consumer that is not yet started; it is called again whenever the last one broke."""
+    def __init__(self, topic: str, connect: Callable[[], Consumer], *, backoff: Backoff | None = None, user: str | None = None) -> None:
+        """`connect` makes a consumer that is not yet started; it is called again whenever the last one broke. `user` signs in with it."""
         self._topic = topic
+        self._user = user
         self._connect = connect
         self._backoff = backoff or Backoff(first_s=0.2, most_s=2.0)
         self._consumer: Consumer | None = None
@@ -144,7 +147,8 @@ class Feed:
         finally:
             self._waiting[partition].discard(waiting)
             self._left_at[partition] = asyncio.get_running_loop().time()
-            waiting.answer.cancel()
+            if not waiting.answer.cancel() and not waiting.answer.cancelled():
+                waiting.answer.exception()  # a refusal that nobody looked at any more
 
     async def close(self) -> None:
         """Stop reading."""
@@ -205,6 +209,10 @@ class Feed:
             await self._disconnect()  # also what a reader task that died left behind
             try:
                 await self._read()
+            except TopicAuthorizationFailedError as exc:
+                attempt += 1  # it connects well, so nothing else slows the tries down
+                self._refuse()
+                self._broken(exc)
             except Exception as exc:  # noqa: BLE001  a broker may fail in any way; an agent must get its answers once it is back
                 attempt = 1 if self._up.is_set() else attempt + 1
                 self._broken(exc)
@@ -217,6 +225,13 @@ class Feed:
         self._up.clear()
         self._work.set()
         self._doubt(self._next)
+
+    def _refuse(self) -> None:
+        """Tell everybody who waits that the broker does not let this client read: no answer will come."""
+        right = Right(resource=Resource.TOPIC, name=self._topic, operation=Operation.READ)
+        for waiting in [one for all_of in self._waiting.values() for one in all_of]:
+            if not waiting.answer.done():
+                waiting.answer.set_exception(NotAllowed([right], self._user))
 
     def _doubt(self, partitions: Any) -> None:  # noqa: ANN401  any iterable of partition numbers
         for partition in list(partitions):

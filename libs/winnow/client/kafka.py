@@ -1,6 +1,7 @@
 """The way to Winnow over Kafka, for runtimes that all belong to one tenant."""
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -8,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, TopicAuthorizationFailedError
 
 from winnow.client.api import BoundaryPage, BoundaryView, PrunedPage, RecoveryRequest, RunPage, SearchPage
 from winnow.client.feed import CONNECT_S, FETCH_WAIT_MS, Feed, Waiting, partition_of
@@ -22,7 +23,10 @@ from winnow.contracts.deadline import Deadline
 from winnow.contracts.envelope import Invalid, decode, decode_claim, encode, headers_for
 from winnow.contracts.errors import Permanent, Retryable, TooLarge
 from winnow.contracts.events import Candidate, Committed, RuntimeEvent, sha256
+from winnow.contracts.rights import NotAllowed, Operation, Resource, Right
 from winnow.contracts.topics import CANDIDATE, COMMITTED, OBSERVATION, RUNTIME, Topic
+
+log = logging.getLogger("winnow.client")
 
 #: Seconds between two tries to reach a broker.
 RECONNECT_S = 0.3
@@ -73,7 +77,7 @@ class KafkaTransport:
 
     async def start(self) -> None:
         """Make ready; connects with the first call, so that an absent broker delays nobody's start."""
-        self._feed = Feed(self._prefix + COMMITTED.name, self._consumer)
+        self._feed = Feed(self._prefix + COMMITTED.name, self._consumer, user=self._user)
         self._started = True
         if self._gateway is not None:
             await self._gateway.start()
@@ -89,6 +93,12 @@ class KafkaTransport:
             await discarded(producer.stop(), 5.0)
         if self._gateway is not None:
             await self._gateway.close()
+
+    @property
+    def _user(self) -> str | None:
+        """Who signs in, for what a refusal says."""
+        said = self._options.get("sasl_plain_username")
+        return None if said is None else str(said)
 
     async def ask(self, candidate: Candidate, request_sha256: str, deadline: Deadline, traceparent: str | None) -> Committed:
         """Position the reader, publish, wait for the answer; publish once more where an answer may have been lost."""
@@ -115,6 +125,9 @@ class KafkaTransport:
             raise Unheard(Because.DEADLINE if published and feed.connected else Because.UNREACHABLE) from None
         except TooLarge as exc:
             raise Unheard(Because.TOO_LARGE) from exc
+        except NotAllowed as exc:  # waiting until the deadline would cost the agent its time for nothing
+            log.error("refused", extra={"error": str(exc)})  # noqa: TRY400  the text says what to do
+            raise Unheard(Because.UNAUTHORISED, str(exc)) from exc
 
     async def report(self, event: Report) -> None:
         """Publish an event."""
@@ -202,7 +215,10 @@ class KafkaTransport:
                 await asyncio.sleep(RECONNECT_S)
 
     async def _publish(self, topic: Topic, key: str, body: bytes, event_id: str, traceparent: str | None) -> None:
-        """Publish one record and wait until the broker has it. Raise `Retryable`, or `TooLarge` where the broker's own limit is lower."""
+        """Publish one record and wait until the broker has it.
+
+        Raise `Retryable`, `NotAllowed`, or `TooLarge` where the broker's own limit is lower.
+        """
         headers = headers_for(topic, event_id=event_id, source=self._source, subject=key, time=datetime.now(UTC))
         if traceparent is not None:
             headers.append(("traceparent", traceparent.encode()))
@@ -211,6 +227,8 @@ class KafkaTransport:
             await isolated(producer.send_and_wait(self._prefix + topic.name, body, key=key.encode(), headers=headers))
         except MessageSizeTooLargeError as exc:
             raise TooLarge from exc
+        except TopicAuthorizationFailedError as exc:
+            raise self._refusal(topic, Operation.WRITE) from exc
         except (KafkaError, ConnectionError) as exc:
             if self._forget(producer):
                 await discarded(producer.stop(), 1.0)
@@ -232,8 +250,14 @@ class KafkaTransport:
             producer = await self._connected()
             try:
                 return len(await isolated(producer.partitions_for(self._prefix + topic.name)))
+            except TopicAuthorizationFailedError as exc:
+                raise self._refusal(topic, Operation.READ) from exc
             except (KafkaError, ConnectionError):
                 await asyncio.sleep(RECONNECT_S)
+
+    def _refusal(self, topic: Topic, operation: Operation) -> NotAllowed:
+        """The broker's access rules do not let this client do it."""
+        return NotAllowed([Right(resource=Resource.TOPIC, name=self._prefix + topic.name, operation=operation)], self._user)
 
     async def _connected(self) -> AIOKafkaProducer:
         """The producer, started with the first use. Waits for a broker as long as the caller lets it."""

@@ -25,7 +25,7 @@ class Because(StrEnum):
     # Winnow was not asked, or not heard
     UNREACHABLE = "unreachable"  # no connection, or nothing but failures
     OVERLOADED = "overloaded"  # Winnow asked to come back after the deadline
-    UNAUTHORISED = "unauthorised"  # the API key is unknown, revoked, or of another fleet
+    UNAUTHORISED = "unauthorised"  # the API key is unknown, revoked, or of another fleet; or the broker's access rules forbid it
     TOO_LARGE = "too_large"  # above a limit also with its messages stored apart
     NO_GATEWAY = "no_gateway"  # messages or result travel as stored originals, and this transport knows no gateway
     INVALID_BOUNDARY = "invalid_boundary"  # Winnow refused the boundary as invalid

@@ -34,6 +34,11 @@ class Right:
     name: str
     operation: Operation
 
+    @property
+    def grant(self) -> str:
+        """The options of `kafka-acls` that grant it."""
+        return f"--operation {self.operation} --{self.resource} {self.name}"
+
     def __str__(self) -> str:
         return f"{self.operation.lower()} the {self.resource} {self.name}"
 
@@ -50,7 +55,7 @@ class NotAllowed(WinnowError):
 def refusal(missing: Sequence[Right], user: str | None) -> str:
     """What is not allowed, and what to grant."""
     who = "this client" if user is None else f"the user {user!r}"
-    what = ", ".join(str(right) for right in missing)
-    grants = "; ".join(f"--operation {right.operation} --{right.resource} {right.name}" for right in missing)
+    what = str(missing[0]) + (f", nor {len(missing) - 1} things more" if len(missing) > 1 else "")
     principal = "the client's principal" if user is None else f"User:{user}"
-    return f"the broker does not let {who} {what}; grant it with kafka-acls --add --allow-principal {principal} {grants} ({PAGE})"
+    granted = "; ".join(right.grant for right in missing)
+    return f"the broker does not let {who} {what}; grant it with kafka-acls --add --allow-principal {principal} {granted} ({PAGE})"

@@ -20,7 +20,7 @@ from aiokafka.errors import (
 from aiokafka.protocol.api import Request
 
 from winnow.contracts.rights import NotAllowed, Operation, Resource, Right
-from winnow.contracts.topics import ALERT, CANDIDATE, DEAD_LETTER, OBSERVATION, RUNTIME, TOPICS, Topic
+from winnow.contracts.topics import ALERT, CANDIDATE, DEAD_LETTER, EVIDENCE, OBSERVATION, RUNTIME, SCORES, TOPICS, Topic
 from winnow.messaging.lag import CONSUMPTIONS
 from winnow.messaging.questions import AskGroups, AskTopics
 from winnow.messaging.settings import KafkaSettings
@@ -31,9 +31,12 @@ COORDINATOR_S, PAUSE_S = 10.0, 0.3
 BITS: Mapping[Operation, int] = {Operation.READ: 3, Operation.WRITE: 4, Operation.DESCRIBE: 8}
 #: The answer of a broker that does not tell.
 UNTOLD = -(2**31)
-#: What the relays of the gateway and the drift monitor publish from the outbox.
+#: Every service that talks to the broker.
+SERVICES = ("gateway", "retriever", "judge", "pruner", "drift_monitor")
+#: What the outbox holds.
 RELAYED = (CANDIDATE, RUNTIME, OBSERVATION, ALERT)
-RELAYS = frozenset({"gateway", "drift_monitor"})
+#: What services publish that others made: the outbox's rows, and stuck boundaries by the retriever's sweeper.
+ALSO_WRITTEN: Mapping[str, tuple[Topic, ...]] = {"gateway": RELAYED, "drift_monitor": RELAYED, "retriever": (EVIDENCE, SCORES)}
 
 
 def needs(services: Iterable[str], settings: KafkaSettings, topics: Sequence[Topic] = TOPICS) -> list[Right]:
@@ -50,8 +53,9 @@ def needs(services: Iterable[str], settings: KafkaSettings, topics: Sequence[Top
         for topic in consumed:
             need(Resource.TOPIC, settings.topic_name(topic.name), Operation.READ)
             need(Resource.GROUP, settings.group(service, topic.name), Operation.READ)
-        written = [topic for topic in topics if service in topic.produced_by or (topic is DEAD_LETTER and consumed)]
-        for topic in dict.fromkeys((*written, *(RELAYED if service in RELAYS else ()))):
+        # An alert leaves by the outbox, whoever made it.
+        written = [t for t in topics if (service in t.produced_by and t is not ALERT) or (t is DEAD_LETTER and consumed)]
+        for topic in dict.fromkeys((*written, *ALSO_WRITTEN.get(service, ()))):
             need(Resource.TOPIC, settings.topic_name(topic.name), Operation.WRITE)
         if service == "gateway":  # it answers 429 where the stages are too far behind
             for reader, topic in CONSUMPTIONS:

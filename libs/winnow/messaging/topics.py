@@ -8,25 +8,18 @@ from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import (
-    ClusterAuthorizationFailedError,
-    KafkaError,
-    TopicAlreadyExistsError,
-    TopicAuthorizationFailedError,
-    for_code,
-)
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from winnow.contracts.errors import WinnowError
 from winnow.contracts.rights import NotAllowed, Operation, Resource, Right
 from winnow.contracts.topics import CANDIDATE, COMMITTED, EVIDENCE, SCORES, TOPICS, Topic
+from winnow.messaging import rights
 from winnow.messaging.broker import consumer_options
 from winnow.messaging.settings import KafkaSettings
 from winnow.telemetry import Telemetry
 
 #: One run's boundaries pass these in order, so the same key must mean the same partition number everywhere.
 BOUNDARY_TOPICS = (CANDIDATE, EVIDENCE, SCORES, COMMITTED)
-#: Answers to the creation of a topic that this client may not create; it may be there all the same, for who may not see it.
-NOT_OURS = frozenset({TopicAuthorizationFailedError, ClusterAuthorizationFailedError})
 #: Seconds until a created topic must have leaders. A one-node Kafka takes 0.2 s.
 LEADER_S = 30.0
 #: Seconds between looks.
@@ -86,7 +79,7 @@ def compare(found: Mapping[str, Found], settings: KafkaSettings, topics: Sequenc
                 Finding(
                     topic=topic.name,
                     severity=Severity.ERROR,
-                    problem="it is missing, or this user may not see it; run `winnow topics ensure`",
+                    problem="it is missing; run `winnow topics ensure`",
                 )
             )
             continue
@@ -151,10 +144,7 @@ async def look(admin: AIOKafkaAdminClient, settings: KafkaSettings, topics: Sequ
 
 
 async def create(admin: AIOKafkaAdminClient, settings: KafkaSettings, missing: Sequence[Topic], telemetry: Telemetry) -> None:
-    """Create topics; one that another process creates at the same time is fine.
-
-    Raise `NotAllowed` for topics that this client may neither see nor create, `TopicMismatch` where the broker refuses for another reason.
-    """
+    """Create topics; one that another process creates at the same time is fine. Raise `TopicMismatch` where the broker refuses."""
     new = [
         NewTopic(
             settings.topic_name(topic.name), settings.partitions, settings.replication_factor, topic_configs=topic_config(topic, settings)
@@ -162,12 +152,7 @@ async def create(admin: AIOKafkaAdminClient, settings: KafkaSettings, missing: S
         for topic in missing
     ]
     response = await admin.create_topics(new)
-    errors = response.to_object()["topic_errors"]
-    hidden = [error["topic"] for error in errors if for_code(error["error_code"]) in NOT_OURS]
-    if hidden:
-        rights = [Right(resource=Resource.TOPIC, name=name, operation=Operation.DESCRIBE) for name in hidden]
-        raise NotAllowed(rights, settings.kafka_sasl_username)
-    for error in errors:
+    for error in response.to_object()["topic_errors"]:
         kind = for_code(error["error_code"])
         if error["error_code"] and kind is not TopicAlreadyExistsError:
             said = error.get("error_message") or kind.__name__
@@ -181,14 +166,18 @@ async def ensure_topics(
 ) -> list[Finding]:
     """Create missing topics and compare all with the registry; return what is only worth a warning.
 
-    Safe to run from several processes at once. Raises `TopicMismatch` on any error, `NotAllowed` where the broker hides a topic and does
-    not let this client create it, `KafkaError` where no broker answers.
+    Safe to run from several processes at once. Raises `TopicMismatch` on any error, `NotAllowed` where the broker hides a topic from this
+    client, `KafkaError` where no broker answers.
     """
     admin = AIOKafkaAdminClient(**settings.client_options(), client_id="winnow-topics")
     try:
         await admin.start()
         found = await look(admin, settings, topics)
         missing = [topic for topic in topics if topic.name not in found]
+        if missing:
+            seeing = [Right(resource=Resource.TOPIC, name=settings.topic_name(t.name), operation=Operation.DESCRIBE) for t in missing]
+            if hidden := await rights.missing(admin, seeing):  # what cannot be seen is not missing
+                raise NotAllowed(hidden, settings.kafka_sasl_username)
         if missing and may_create:
             await create(admin, settings, missing, telemetry)
             found = await _until_there(admin, settings, topics)

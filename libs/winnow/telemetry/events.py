@@ -72,7 +72,7 @@ LOG_EVENTS: Mapping[LogEvent, str] = {
     "broker_probe": "What the broker can do was asked; fields: idempotent, error.",
     "topic_created": "A missing topic was created; fields: topic, partitions.",
     "topic_finding": "A topic differs from the registry; fields: topic, problem, severity.",
-    "not_allowed": "The broker's access rules do not let this service read; fields: topic, error (what to grant). It goes on once it may.",
+    "not_allowed": "The broker's access rules forbid what a service must do; fields: topic, error (what to grant), missing (at a start).",
     "batch_handled": "A batch is done (debug); fields: topic, records, duplicates, dead, outgoing, ms.",
     "batch_split": "A batch failed on data and runs again record by record; fields: topic, records, error.",
     "batch_retried": "A batch met a transient error to the end of its patience and goes back to the broker; fields: topic, error, pause_s.",

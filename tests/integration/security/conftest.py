@@ -3,7 +3,7 @@
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,9 @@ import pytest
 from tests.harness.brokers import KAFKA
 from tests.harness.certificates import Authority
 from tests.harness.data import quick_place
+from tests.harness.databases import blocking
 from tests.harness.plugin import usable
+from winnow.cli import app
 from winnow.embedded import KafkaBroker, PostgresServer, ports
 from winnow.messaging.settings import KafkaSettings
 
@@ -61,7 +63,7 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("stranger"), "stranger")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def secured_kafka(
     authority: Authority, stranger: Authority, tmp_path_factory: pytest.TempPathFactory, pytestconfig
 ) -> Iterator[SecuredKafka]:
@@ -135,3 +137,27 @@ def secured_postgres(authority: Authority) -> Iterator[PostgresServer]:
             (server.directory / "data" / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 scram-sha-256\n")
             server.restart()
             yield server
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command said."""
+
+    status: int
+    text: str
+
+
+@pytest.fixture
+def winnow(monkeypatch, capfd) -> Callable[..., Said]:
+    """Runs a command of `winnow` with these variables and no others of ours."""
+
+    def run(*arguments: str, **environment: str) -> Said:
+        for name in [name for name in os.environ if name.startswith("WINNOW_")]:
+            monkeypatch.delenv(name)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        capfd.readouterr()
+        status = blocking(lambda: app.run(arguments))
+        return Said(status=status, text="".join(capfd.readouterr()))
+
+    return run

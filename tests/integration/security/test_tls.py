@@ -1,11 +1,8 @@
 """TLS and sign-in to Kafka and PostgreSQL and of the gateway: what is let in, what is not, and what is said then."""
 
 import base64
-import os
 import secrets
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,10 +17,8 @@ from sqlalchemy.exc import DBAPIError
 from services.gateway.server import TlsFiles as GatewayTlsFiles
 from services.gateway.server import WebServer, tls_context
 from tests.harness import Spawner, eventually
-from tests.harness.databases import blocking
 from tests.integration.security.conftest import PASSWORD, USER
 from tests.unit.client.answers import candidate
-from winnow.cli import app
 from winnow.client import HttpTransport, WinnowClient
 from winnow.client.kafka import KafkaTransport
 from winnow.contracts.topics import CANDIDATE
@@ -188,30 +183,6 @@ async def _buried(settings: KafkaSettings, dsn: str) -> list[dict[str, Any]]:
                 return [dict(row) for row in await raw.fetch(tx, "SELECT headers, error FROM dead_letters")]
 
         return await eventually(look)
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a command said."""
-
-    status: int
-    text: str
-
-
-@pytest.fixture
-def winnow(monkeypatch, capfd) -> Callable[..., Said]:
-    """Runs a command of `winnow` with these variables and no others of ours."""
-
-    def run(*arguments: str, **environment: str) -> Said:
-        for name in [name for name in os.environ if name.startswith("WINNOW_")]:
-            monkeypatch.delenv(name)
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        capfd.readouterr()
-        status = blocking(lambda: app.run(arguments))
-        return Said(status=status, text="".join(capfd.readouterr()))
-
-    return run
 
 
 @pytest.mark.long

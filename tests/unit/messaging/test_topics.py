@@ -75,7 +75,7 @@ def test_a_missing_topic_is_an_error():
     found = as_registered()
     del found[OBSERVATION.name]
     assert compare(found, SETTINGS) == [
-        Finding(topic=OBSERVATION.name, severity=Severity.ERROR, problem="it is missing, or this user may not see it; run `winnow topics ensure`")
+        Finding(topic=OBSERVATION.name, severity=Severity.ERROR, problem="it is missing; run `winnow topics ensure`")
     ]
 
 

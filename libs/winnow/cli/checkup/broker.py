@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from winnow.cli.checkup.findings import Finding, error, note, ok, warning
 
 if TYPE_CHECKING:
+    from winnow.contracts.rights import Right
     from winnow.messaging.groups import Group
     from winnow.messaging.lag import Lag
     from winnow.messaging.settings import KafkaSettings
@@ -34,6 +35,16 @@ def of_topics(findings: Sequence["TopicFinding"], number: int) -> list[Finding]:
         for said, _, advice in [one.problem.partition("; ")]
     ]
     return made or [ok("topics", f"{number}, as the registry says")]
+
+
+def of_rights(lacking: Sequence["Right"], user: str | None) -> list[Finding]:
+    """What the broker's access rules keep from the services, for the user that this command signs in as."""
+    from winnow.contracts.rights import refusal
+
+    if not lacking:
+        return [ok("broker.rights", "everything that the services do is allowed, as far as the broker tells")]
+    said, _, advice = refusal(lacking, user).partition("; ")
+    return [error("broker.rights", said, advice)]
 
 
 def of_lags(lags: Sequence["Lag"], groups: Mapping[tuple[str, str], "Group"], most: int = LAG_RECORDS) -> list[Finding]:
@@ -101,17 +112,25 @@ async def _examined(admin: object, settings: "KafkaSettings") -> list[Finding]:
     from aiokafka.admin import AIOKafkaAdminClient
     from aiokafka.errors import KafkaError
 
+    from winnow.contracts.rights import Operation, Resource
     from winnow.contracts.topics import TOPICS
     from winnow.messaging.groups import read
     from winnow.messaging.lag import LagReader
+    from winnow.messaging.rights import SERVICES, missing, needs
     from winnow.messaging.topics import compare, look
 
     client = cast("AIOKafkaAdminClient", admin)
     found = [ok("broker", f"{settings.kafka_bootstrap_servers} answers")]
+    lacking = await missing(client, needs(SERVICES, settings))
+    found += of_rights(lacking, settings.kafka_sasl_username)
+    if any(right.resource is Resource.TOPIC and right.operation is not Operation.WRITE for right in lacking):
+        return found  # what this user may not see is neither missing nor behind
     there = await look(client, settings)
     found += of_topics(compare(there, settings), len(TOPICS))
     if any(not topic.config for topic in there.values()):
         found.append(note("topics", "this broker does not tell the topics' configuration, so sizes and retention were not compared"))
+    if any(right.resource is Resource.GROUP for right in lacking):
+        return found
     async with LagReader(settings) as reader:
         lags = await reader.read()
         try:

@@ -124,9 +124,13 @@ def _fleets(state: "Backlog") -> Iterator[Finding]:
         yield warning("fleets.held", f"{fleet} is held: {because}", f"`winnow fleet show {fleet}`, then `winnow release {fleet}`")
     if len(state.held) > MOST_NAMES:
         yield warning("fleets.held", f"{len(state.held)} fleets are held in all", "`winnow fleet show`")
-    if state.uncertified:
+    for fleet, because in state.uncertified[:MOST_NAMES]:
         advice = "`winnow certify`, `winnow certificates register`; until then nothing is pruned there"
-        yield warning("fleets.certificates", f"no valid certificate: {listed(state.uncertified)}", advice)
+        yield warning("fleets.certificates", f"{fleet}: {because}", advice)
+    if len(state.uncertified) > MOST_NAMES:
+        yield warning(
+            "fleets.certificates", f"{len(state.uncertified)} fleets in all lack the certificate that they require", "`winnow certificates`"
+        )
     for fleet, until in state.expiring[:MOST_NAMES]:
         yield warning("fleets.certificates", f"the one of {fleet} ends on {until:%Y-%m-%d %H:%M} UTC", "certify anew before that")
     if state.unwatched:
