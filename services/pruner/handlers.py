@@ -22,7 +22,7 @@ from winnow.contracts.events import Committed, Entry, EntryDecision, Score, Scor
 from winnow.contracts.topics import COMMITTED, OBSERVATION, SCORES, Topic
 from winnow.contracts.vocabulary import Decision, DecisionReason, FindingKind, Mode, Outcome, Reason, RootSource, Rules, Verdict, mildest
 from winnow.messaging.records import Dead, Handled, Outgoing, Received
-from winnow.storage import boundaries, entries, erase, fleets, originals, recovery, stages
+from winnow.storage import bindings, boundaries, entries, erase, fleets, originals, recovery, stages
 from winnow.storage.boundaries import Boundary, ParentLookup
 from winnow.storage.database import Database, Transaction
 from winnow.storage.keys import ContentKey, Key, Stage
@@ -375,9 +375,9 @@ def _decide(  # noqa: PLR0913  everything that a decision rests on, each by its 
     return _Decided(event=result, committed=committed, written=written)
 
 
-def _served(boundary: Boundary, event: Scores, point: fleets.Point) -> fleets.Served:
+def _served(boundary: Boundary, event: Scores, point: fleets.Point) -> bindings.Served:
     """What a certificate must be for, to cover this boundary."""
-    return fleets.Served(
+    return bindings.Served(
         judge=event.judge.name,
         judge_version=event.judge.version,
         tau=point.tau,

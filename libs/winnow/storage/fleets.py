@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from winnow.contracts.errors import NotFound
 from winnow.contracts.vocabulary import Mode
 from winnow.storage import audit, raw
+from winnow.storage.bindings import LIVE, Binding, Served, read, uncovered
 from winnow.storage.values import storable, storable_or_none
 
 #: Operating points that a stage remembers: a few hundred bytes each, and thousands of fleets have no more than one in use.
@@ -52,55 +53,6 @@ class Fleet:
     held_by: str | None
 
 
-#: What a certificate says of a thing that it was not told, and so is not bound to.
-NOT_STATED = "not stated"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """What a boundary was served by."""
-
-    judge: str
-    judge_version: str
-    tau: float
-    operating_point: int
-    compressor: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
-    """What a live certificate is bound to, as far as it names it."""
-
-    judge: str
-    judge_version: str
-    tau: float
-    operating_point: str | None
-    compressor: str
-
-    def of_point(self, point: "OperatingPoint") -> bool:
-        """Whether it is for what an operating point serves."""
-        mine = self.judge == point.point.judge and self.tau == point.point.tau
-        return mine and self.operating_point in {None, str(point.id)}
-
-    def departures(self, served: Served) -> tuple[str, ...]:
-        """In what a boundary was served otherwise; empty where the certificate covers it."""
-        found = [] if self.judge == served.judge else ["judge"]
-        if self.judge == served.judge and self.judge_version not in {NOT_STATED, served.judge_version}:
-            found.append("judge version")
-        if self.tau != served.tau:
-            found.append("threshold")
-        if self.operating_point not in {None, str(served.operating_point)}:
-            found.append("operating point")
-        if self.compressor != NOT_STATED and _spelt(self.compressor) != _spelt(served.compressor or ""):
-            found.append("compressor")
-        return tuple(found)
-
-
-def _spelt(compressor: str) -> str:
-    """A compressor's name: `--compressor NAME:VERSION` is stored with a blank, and hosts write either."""
-    return " ".join(compressor.replace(":", " ").split())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
     """May the pruner enforce? While held, the effective mode is at most `annotate`."""
@@ -115,10 +67,8 @@ class Gate:
         """The gate as it stands for a boundary: held where certificates are required and none covers it."""
         if self.held or self.certificates is None:
             return self
-        least = min((binding.departures(served) for binding in self.certificates), key=len, default=("judge", "threshold"))
-        if not least:
-            return self
-        return replace(self, held=True, because=f"no valid certificate for this {' and '.join(least)}")
+        because = uncovered(self.certificates, served)
+        return self if because is None else replace(self, held=True, because=because)
 
 
 _FLEETS = """
@@ -135,17 +85,14 @@ RETURNING id, fleet
 """
 
 # FOR SHARE: hold and release wait for the pruners that have read the gate, and the next pruner waits for them.
-_GATE = """
+_GATE = f"""
 SELECT f.fleet, f.held_since IS NOT NULL AS held, f.held_because, p.id, p.mode, p.tau, p.judge, p.require_certificate,
     p.hold_if_monitor_stale, p.prune_stale, p.created_at, p.created_by, p.because,
-    CASE WHEN p.require_certificate THEN (SELECT coalesce(jsonb_agg(jsonb_build_object('judge', c.judge, 'judge_version', c.judge_version,
-        'tau', c.tau, 'compressor', c.compressor, 'operating_point', c.record #>> '{certificate,operating_point}')), '[]')
-        FROM certificates c WHERE c.fleet = f.fleet AND c.revoked_at IS NULL AND c.issued_at <= $2 AND c.expires_at > $2)
-    END AS certificates,
+    CASE WHEN p.require_certificate THEN {LIVE} END AS certificates,
     p.hold_if_monitor_stale AND NOT EXISTS (SELECT FROM monitor_heartbeats h WHERE h.at >= $3) AS unwatched
 FROM fleets f JOIN operating_points p ON p.id = f.operating_point
 WHERE f.fleet = ANY($1::text[]) ORDER BY f.fleet FOR SHARE OF f
-"""
+"""  # noqa: S608  built from constants
 
 
 def _point(row: raw.Record) -> OperatingPoint:
@@ -301,16 +248,17 @@ async def gate(tx: AsyncConnection, fleets: Iterable[str], *, now: datetime, sta
     wanted = sorted(set(fleets))
     gates = {f: Gate(fleet=f, held=True, because="the fleet is unknown") for f in wanted}
     for row in await raw.fetch(tx, _GATE, wanted, now, now - stale_after):
-        bindings = None if row["certificates"] is None else tuple(Binding(**said) for said in row["certificates"])
-        uncertified = bindings is not None and not any(binding.of_point(_point(row)) for binding in bindings)
+        bindings = None if row["certificates"] is None else read(row["certificates"])
+        point = Served(judge=row["judge"], tau=row["tau"], operating_point=row["id"], known=False)
+        uncertified = None if bindings is None else uncovered(bindings, point)
         because = None
         if row["held"]:
             because = row["held_because"]
-        elif uncertified:
-            because = "no valid certificate for this judge and threshold"
+        elif uncertified is not None:
+            because = uncertified
         elif row["unwatched"]:
             because = "the drift monitor gives no sign of life"
-        held = row["held"] or uncertified or row["unwatched"]
+        held = row["held"] or uncertified is not None or row["unwatched"]
         gates[row["fleet"]] = Gate(fleet=row["fleet"], held=held, because=because, certificates=bindings)
     return gates
 

@@ -6,6 +6,7 @@ from datetime import date, datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from winnow.storage import raw
+from winnow.storage.bindings import Standing, standings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +58,8 @@ class Waiting:
     alarmed: tuple[str, ...]
     #: Dead letters that were never replayed.
     dead_letters: int
-    #: A certificate for the fleet's judge and threshold, and for its operating point where it names one, is valid.
-    certified: bool
+    #: Whether it is certified for what it serves; `because` says in what not.
+    certified: Standing
     #: A drift monitor gave a sign of life lately.
     watched: bool
 
@@ -80,11 +81,8 @@ SELECT (SELECT count(*) FROM alerts a WHERE a.fleet = f.fleet AND a.at >= $2) AS
     (SELECT max(a.at) FROM alerts a WHERE a.fleet = f.fleet) AS last_alert_at,
     ARRAY(SELECT m.stream FROM monitor_states m WHERE m.fleet = f.fleet AND m.status IN ('alarm', 'held') ORDER BY m.stream) AS alarmed,
     (SELECT count(*) FROM dead_letters d WHERE d.fleet = f.fleet AND d.replays = 0) AS dead_letters,
-    EXISTS (SELECT FROM certificates c WHERE c.fleet = f.fleet AND c.judge = p.judge AND c.tau = p.tau AND c.revoked_at IS NULL
-        AND c.issued_at <= $3 AND c.expires_at > $3
-        AND coalesce(c.record #>> '{certificate,operating_point}', p.id::text) = p.id::text) AS certified,
-    EXISTS (SELECT FROM monitor_heartbeats h WHERE h.at >= $4) AS watched
-FROM fleets f JOIN operating_points p ON p.id = f.operating_point WHERE f.fleet = $1
+    EXISTS (SELECT FROM monitor_heartbeats h WHERE h.at >= $3) AS watched
+FROM fleets f WHERE f.fleet = $1
 """
 
 # Everything that a page may show has one of these; the look costs five index probes, however many boundaries there are.
@@ -120,8 +118,9 @@ async def days(tx: AsyncConnection, fleet: str, *, since: datetime) -> list[Day]
 
 async def waiting(tx: AsyncConnection, fleet: str, *, since: datetime, now: datetime, alive_since: datetime) -> Waiting | None:
     """What somebody should look at: alerts since `since`; a monitor that gave a sign since `alive_since` watches. None: no such fleet."""
-    row = await raw.fetch_one(tx, _WAITING, fleet, since, now, alive_since)
-    return None if row is None else Waiting(**{**dict(row), "alarmed": tuple(row["alarmed"])})
+    row = await raw.fetch_one(tx, _WAITING, fleet, since, alive_since)
+    found = await standings(tx, [fleet], now=now)
+    return None if row is None or not found else Waiting(**{**dict(row), "alarmed": tuple(row["alarmed"]), "certified": found[0]})
 
 
 async def marks(tx: AsyncConnection, fleet: str) -> dict[str, str]:

@@ -10,10 +10,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from winnow.storage import raw
+from winnow.storage.bindings import standings
 from winnow.storage.database import Database
 
 #: Roles that the migrations make; none may log in, be a superuser or pass by row-level security.
 ROLES = ("winnow_service", "winnow_gateway", "winnow_view_owner", "winnow_reader")
+#: Before a certificate ends there is still time for another one.
+EXPIRES_SOON = timedelta(days=7)
 #: A fleet that has no rows.
 NOBODY = "winnow doctor looks for rows of nobody"
 
@@ -57,9 +60,9 @@ class Backlog:
     now: datetime
     fleets: int
     held: tuple[tuple[str, str], ...]  # fleet, because
-    uncertified: tuple[str, ...]  # a certificate is demanded and there is no valid one
+    uncertified: tuple[tuple[str, str], ...]  # fleet, because: a certificate is demanded and none covers what it serves
     unwatched: tuple[str, ...]  # a live monitor is demanded
-    expiring: tuple[tuple[str, datetime], ...]  # fleet, when its last valid certificate ends (within 7 days)
+    expiring: tuple[tuple[str, datetime], ...]  # fleet, when the last certificate that it needs ends (within `EXPIRES_SOON`)
     judges: tuple[tuple[str, str], ...]  # fleet, judge of its operating point
     outbox: int
     outbox_oldest: datetime | None
@@ -109,14 +112,8 @@ WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NO
 
 _FLEETS = """
 SELECT f.fleet, f.held_since IS NOT NULL AS held, coalesce(f.held_because, '') AS because, p.judge,
-    p.require_certificate AND c.until IS NULL AS uncertified,
-    p.hold_if_monitor_stale AND NOT EXISTS (SELECT FROM monitor_heartbeats h WHERE h.at >= now() - interval '60 s') AS unwatched,
-    CASE WHEN p.require_certificate AND c.until < now() + interval '7 days' THEN c.until END AS expires
-FROM fleets f JOIN operating_points p ON p.id = f.operating_point
-CROSS JOIN LATERAL (SELECT max(c.expires_at) AS until FROM certificates c WHERE c.fleet = f.fleet AND c.judge = p.judge AND c.tau = p.tau
-    AND c.revoked_at IS NULL AND c.issued_at <= now() AND c.expires_at > now()
-    AND coalesce(c.record #>> '{certificate,operating_point}', p.id::text) = p.id::text) AS c
-ORDER BY f.fleet
+    p.hold_if_monitor_stale AND NOT EXISTS (SELECT FROM monitor_heartbeats h WHERE h.at >= now() - interval '60 s') AS unwatched
+FROM fleets f JOIN operating_points p ON p.id = f.operating_point ORDER BY f.fleet
 """
 
 _BACKLOG = """
@@ -204,6 +201,7 @@ async def backlog(tx: AsyncConnection, *, stuck_after: timedelta) -> Backlog:
         msg = "the database gives no row"
         raise LookupError(msg)
     fleets = await raw.fetch(tx, _FLEETS)
+    standing = [s for s in await standings(tx, now=row["now"]) if s.required]
     dead = await raw.fetch(tx, "SELECT reason, count(*) AS n FROM dead_letters WHERE replays = 0 GROUP BY 1 ORDER BY 2 DESC, 1")
     beats = await raw.fetch(tx, "SELECT monitor, at FROM monitor_heartbeats ORDER BY at DESC LIMIT 20")
     trouble = await raw.fetch(tx, _JUDGES)
@@ -212,9 +210,9 @@ async def backlog(tx: AsyncConnection, *, stuck_after: timedelta) -> Backlog:
         now=row["now"],
         fleets=len(fleets),
         held=tuple((f["fleet"], f["because"]) for f in fleets if f["held"]),
-        uncertified=tuple(f["fleet"] for f in fleets if f["uncertified"]),
+        uncertified=tuple((s.fleet, s.because) for s in standing if s.because is not None),
         unwatched=tuple(f["fleet"] for f in fleets if f["unwatched"]),
-        expiring=tuple((f["fleet"], f["expires"]) for f in fleets if f["expires"] is not None),
+        expiring=tuple((s.fleet, s.until) for s in standing if s.until is not None and s.until < row["now"] + EXPIRES_SOON),
         judges=tuple((f["fleet"], f["judge"]) for f in fleets),
         outbox=row["outbox"],
         outbox_oldest=row["outbox_oldest"],

@@ -14,7 +14,7 @@ from services.gateway.console.views.curves import Curve, curve
 from services.gateway.problems import ProblemError
 from winnow.assurance.refusals import InvalidConfig
 from winnow.client.api import ProblemReason
-from winnow.storage import alerts, certificates, epoch_units, epochs, fleets, glance, overview
+from winnow.storage import alerts, bindings, certificates, epoch_units, epochs, fleets, glance, overview
 from winnow.storage.keys import StreamKey
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -59,15 +59,16 @@ async def stream(request: Request, viewer: SignedIn, fleet: str, name: str) -> R
 
 @router.get(ROOT + "/fleets/{fleet}/certificates")
 async def certificate_list(request: Request, viewer: SignedIn, fleet: str) -> Response:
-    """Certificates of a fleet: live, expired, superseded and revoked ones."""
+    """Certificates of a fleet: live, expired, superseded and revoked ones, and whether one covers what it serves."""
     viewer.within(fleet)
+    now = console_of(request).now()
     async with console_of(request).reading.of(fleet) as tx:
         marks = {fleet: await glance.marks(tx, fleet)}
         found = await certificates.listed(tx, fleet)
         state = (await fleets.load(tx, [fleet])).get(fleet)
-    now = console_of(request).now()
+        standing = next(iter(await bindings.standings(tx, [fleet], now=now)), None)
     cards = [shown.shown(one, now) for one in found]
-    return page(request, viewer, "certificates.html", fleet=fleet, marks=marks, certificates=cards, state=state)
+    return page(request, viewer, "certificates.html", fleet=fleet, marks=marks, certificates=cards, state=state, standing=standing)
 
 
 @router.get(ROOT + "/fleets/{fleet}/alerts")

@@ -7,11 +7,14 @@ from datetime import timedelta
 
 import pytest
 
+from tests.harness.pipeline import Stages, candidate
 from tests.harness.waiting import eventually
 from winnow.contracts.errors import NotFound
 from winnow.contracts.vocabulary import Mode
-from winnow.storage import certificates, fleets, glance, inspection, raw
+from winnow.judging.local import LocalJudge
+from winnow.storage import bindings, boundaries, certificates, fleets, glance, inspection, raw
 from winnow.storage.fleets import Point
+from winnow.storage.keys import Key
 
 STALE = timedelta(seconds=30)
 
@@ -27,8 +30,8 @@ async def _shown_as_certified(db, fleet, now) -> bool:
         waiting = await glance.waiting(tx, fleet, since=now, now=now, alive_since=now)
         backlog = await inspection.backlog(tx, stuck_after=STALE)
     assert waiting is not None
-    assert waiting.certified == (fleet not in backlog.uncertified)
-    return waiting.certified
+    assert waiting.certified.because == dict(backlog.uncertified).get(fleet)
+    return waiting.certified.because is None
 
 
 async def test_ensure_is_once(db, now):
@@ -177,9 +180,36 @@ async def test_watched_fleets(db, fleet, now):
     assert not (await _gate(db, fleet, now)).held
 
 
-SERVED = fleets.Served(judge="local", judge_version="3", tau=0.5, operating_point=7, compressor="gpt:5 mini")
-BINDING = fleets.Binding(judge="local", judge_version="3", tau=0.5, operating_point="7", compressor="gpt 5 mini")
-ANYTHING = replace(BINDING, judge_version=fleets.NOT_STATED, operating_point=None, compressor=fleets.NOT_STATED)
+@pytest.mark.parametrize("wrong", ["judge_version", "compressor"])
+async def test_the_console_the_doctor_and_the_pruner_say_the_same(db, fleet, now, wrong):
+    """A certificate for another judge version or compressor than the last boundary's covers none of the three, in the same words."""
+    stages = Stages(db, judge=LocalJudge())
+    first = await stages.one(candidate("## Decisions\n- HAT136 costs $152\n", fleet=fleet, compressor="gpt:5"))
+    async with db.transaction() as tx:
+        point = await fleets.set_point(tx, fleet, Point(require_certificate=True), by="ops", because=None, now=now)
+        boundary = (await boundaries.load(tx, [Key(fleet, first.boundary_id)]))[Key(fleet, first.boundary_id)]
+        bound = {"judge_version": boundary.judge_version, "compressor": "gpt 5"} | {wrong: "another"}
+        certificate = certificates.Certificate(
+            certificate_id=uuid.uuid4(), fleet=fleet, judge="local", tau=0.5, grader="g", data_sha256="0" * 64, method="exact (fixed-n)",
+            alpha=0.05, delta=0.05, n=100, losses=1.0, denominator="all", bound=0.047, issued_at=now - timedelta(hours=1),
+            record={"certificate": {"operating_point": str(point.id)}}, expires_at=now + timedelta(days=1), **bound,
+        )  # fmt: skip
+        await certificates.issue(tx, certificate, by="ops")
+    assert await _shown_as_certified(db, fleet, now), "nothing is known yet of what this operating point serves"
+    assert not (await _gate(db, fleet, now)).held
+    second = await stages.one(candidate("## Decisions\n- HAT136 costs $152\n", fleet=fleet, run="second", compressor="gpt:5"))
+    async with db.transaction() as tx:
+        key = Key(fleet, second.boundary_id)
+        held = (await boundaries.load(tx, [key]))[key]
+        (standing,) = await bindings.standings(tx, [fleet], now=now)
+    assert (held.held, held.held_because) == (True, f"no valid certificate for this {wrong.replace('_', ' ')}")
+    assert (standing.because, standing.until, standing.required) == (held.held_because, None, True)
+    assert not await _shown_as_certified(db, fleet, now)
+
+
+SERVED = bindings.Served(judge="local", judge_version="3", tau=0.5, operating_point=7, compressor="gpt:5 mini")
+BINDING = bindings.Binding(judge="local", judge_version="3", tau=0.5, operating_point="7", compressor="gpt 5 mini")
+ANYTHING = replace(BINDING, judge_version=bindings.NOT_STATED, operating_point=None, compressor=bindings.NOT_STATED)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_a_quiet_installation_has_nothing_to_say():
     [
         ({"held": (("acme", "new compressor"),)}, "fleets.held", Level.WARNING),
         ({"held": tuple((f"f{n}", "x") for n in range(100))}, "fleets.held", Level.WARNING),
-        ({"uncertified": ("acme",)}, "fleets.certificates", Level.WARNING),
+        ({"uncertified": (("acme", "no valid certificate for this compressor"),)}, "fleets.certificates", Level.WARNING),
         ({"expiring": (("acme", NOW + timedelta(days=2)),)}, "fleets.certificates", Level.WARNING),
         ({"unwatched": ("acme",)}, "fleets.monitor", Level.WARNING),
         ({"outbox": 3, "outbox_oldest": NOW - timedelta(seconds=5)}, "outbox", Level.OK),
