@@ -76,7 +76,7 @@ def wanted(bandit: Bandit, state: State) -> tuple[int, ...]:
     above = range(0 if best is None else best + 1, len(state))
     unsettled = [place for place in above if not (state[place].certified or state[place].dropped)]
     room = (bandit.budget - sum(arm.n for arm in state)) // bandit.batch
-    return tuple(unsettled[:room])
+    return tuple(unsettled[: max(0, room)])
 
 
 def update(bandit: Bandit, state: State, place: int, losses: Iterable[object]) -> State:
@@ -88,12 +88,21 @@ def update(bandit: Bandit, state: State, place: int, losses: Iterable[object]) -
     values = [loss(value, LossType.PAIRED, number) for number, value in enumerate(losses, start=1)]
     if any(value not in {-1.0, 0.0, 1.0} for value in values):
         raise InvalidSample("a bandit's losses are -1 (gained), 0 or 1 (lost)")
+    return counted(bandit, state, place, lost=values.count(1.0), same=values.count(0.0), gained=values.count(-1.0))
+
+
+def counted(bandit: Bandit, state: State, place: int, *, lost: int, same: int, gained: int) -> State:
+    """`update` by the counts of a batch.
+
+    Raises:
+        InvalidSample: a count is none; the state is then unchanged.
+    """
     arm = state[place]
     arm = replace(
         arm,
-        lost=arm.lost + values.count(1.0),
-        same=arm.same + values.count(0.0),
-        gained=arm.gained + values.count(-1.0),
+        lost=count("lost", arm.lost + count("lost", lost)),
+        same=count("same", arm.same + count("same", same)),
+        gained=count("gained", arm.gained + count("gained", gained)),
     )
     feasible = log_feasible(arm, bandit.margin) >= math.log(len(bandit.arms) / bandit.delta)
     infeasible = log_infeasible(arm, bandit.margin) >= math.log(1 / bandit.delta)

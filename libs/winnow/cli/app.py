@@ -11,6 +11,7 @@ from winnow.cli import (
     asyncapi,
     audit,
     backup,
+    bandit,
     calibrate,
     canaries,
     certificates,
@@ -56,7 +57,8 @@ HELP = """Winnow prunes the summary, not the history.
 
 At every compaction boundary it checks each entry of the summary for a source, removes those that have none, and keeps the originals.
 
-Offline:  hosts, parse, judge, judge-train, canaries, eval, monitor, certify, calibrate, plan, reproduce, asyncapi.
+Offline:  hosts, parse, judge, judge-train, canaries, eval, monitor, certify, calibrate, bandit, plan, reproduce,
+asyncapi.
 A whole Winnow on this machine:  up, demo.  Through the gateway:  submit, watch, show, runs, proxy, mcp.
 For operators:  doctor, lag, report, rejudge, certificates, fleet, release, streams, alerts, audit, keys, readers,
 dead-letters, erase, backup, restore, retention, db, topics.
@@ -94,6 +96,7 @@ def build() -> typer.Typer:
     app.command("certify")(certify.certify)
     app.add_typer(certificates.group(), name="certificates")
     app.command("calibrate")(calibrate.calibrate)
+    app.command("bandit")(bandit.bandit)
     app.add_typer(plan.group(), name="plan")
     app.add_typer(reproduce.group(), name="reproduce")
     app.add_typer(evaluation.group(), name="eval")

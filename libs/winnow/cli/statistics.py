@@ -126,4 +126,17 @@ def _power(axes: "Axes", table: Table, record: EvaluationRecord) -> None:
     del record
 
 
-_CHARTS: Final = {"bounds": _bounds, "levels": _levels, "power": _power}
+def _arms(axes: "Axes", table: Table, record: EvaluationRecord) -> None:
+    """A bandit's evidence for and against each level."""
+    names = [_words(name) for name in _column(table, "level")]
+    places = range(len(names))
+    axes.barh([place - 0.2 for place in places], _column(table, "evidence for (log10)"), 0.4, color="#009e73", label="for the level")
+    axes.barh([place + 0.2 for place in places], _column(table, "evidence against (log10)"), 0.4, color="#d55e00", label="against it")
+    axes.set_yticks(list(places), names)
+    axes.invert_yaxis()
+    axes.set_xlabel("evidence (log10)")
+    axes.legend(fontsize="small")
+    del record
+
+
+_CHARTS: Final = {"arms": _arms, "bounds": _bounds, "levels": _levels, "power": _power}

@@ -27,7 +27,7 @@ def test_every_command_of_the_manual_is_there_and_explains_itself(winnow):
     wanted = {
         "up", "submit", "watch", "show", "runs", "judge", "judge-train", "parse", "dead-letters", "erase", "asyncapi", "db",
         "demo", "keys", "fleet", "retention", "readers", "topics", "env", "version", "monitor", "eval", "certify",
-        "certificates", "calibrate", "plan", "reproduce", "rejudge", "report", "hosts", "canaries", "streams", "alerts",
+        "certificates", "calibrate", "bandit", "plan", "reproduce", "rejudge", "report", "hosts", "canaries", "streams", "alerts",
         "release", "proxy", "mcp",
         "audit", "doctor", "lag", "backup", "restore",
     }  # fmt: skip
