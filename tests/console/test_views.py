@@ -1,6 +1,7 @@
 """The view models of the console, which are pure."""
 
 import html
+import json
 import math
 import re
 from datetime import UTC, datetime, timedelta
@@ -227,6 +228,17 @@ def test_bytes_are_shown_as_far_as_a_page_goes():
     assert len(shown.body) < 200_000
     assert str(shown.body).startswith("\\xff&lt;")
     assert (len(shown.headers), shown.more_headers) == (60, 40)
+
+
+def test_secrets_of_a_letter_are_masked_on_its_page():
+    """Key, headers and body: what is known as a secret in one place is masked in all."""
+    token = "ghp_" + "a1B2" * 9
+    body = json.dumps({"text": f'password: "tiger-12345" {token}'}).encode()
+    shown = letters.shown(letter(key=f"f/{token}".encode(), value=body, headers=(("note", f"Bearer {token}".encode()),)))
+    assert token not in repr(shown)
+    assert "tiger-12345" not in repr(shown)
+    assert "[masked:github-token]" in shown.body
+    assert shown.size == len(body)
 
 
 def certificate(**more) -> Certificate:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from winnow.storage.dead_letters import DeadLetter
 
-#: Characters of a body that a person is shown; --raw gives all bytes.
-BODY_CHARS = 2_000
+#: Characters of a body that a person is shown, and a program; --raw gives all bytes.
+BODY_CHARS, JSON_CHARS = 2_000, 100_000
 #: Letters that are read, published and marked at a time: at 10 MiB each they still fit into memory.
 CHUNK = 20
 
@@ -68,31 +68,49 @@ def listed(
 def show(
     letter_id: Annotated[int, typer.Argument(metavar="ID", help="Its id, as `winnow dead-letters list` shows it.")],
     *,
-    raw: Annotated[bool, typer.Option("--raw", help="Only the body, byte for byte.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON; body and headers in base64.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="The body byte for byte, secrets and all; with --json in base64. The audit trail notes it.")
+    ] = False,
+    because: Annotated[str | None, typer.Option(help="Why --raw is needed; it goes into the audit trail.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
 ) -> None:
-    """Show one dead letter with its headers and body."""
+    """Show one dead letter with its headers and body, secrets masked."""
     import sys
 
-    letter = in_transaction(lambda tx: _get(tx, letter_id))
     terminal = Terminal()
+    if because is not None and not raw:
+        terminal.fail("--because is for --raw", ExitCode.USAGE)
+    letter = in_transaction(lambda tx: _get_raw(tx, letter_id, because) if raw else _get(tx, letter_id))
     new = letter.letter
-    if raw:
-        sys.stdout.buffer.write(new.value or b"")
-        sys.stdout.flush()
-        return
-    if as_json:
+    if raw and as_json:
         headers = [[name, _base64(value)] for name, value in new.headers]
         terminal.json(_value(letter) | {"key": _base64(new.key), "headers": headers, "body": _base64(new.value)})
+    elif raw:
+        sys.stdout.buffer.write(new.value or b"")
+        sys.stdout.flush()
+    else:
+        _show_masked(terminal, letter, as_json=as_json)
+
+
+def _show_masked(terminal: Terminal, letter: "DeadLetter", *, as_json: bool) -> None:
+    """Everything that is shown by default."""
+    from winnow.messaging.showing import shown
+
+    new = letter.letter
+    seen = shown(new.key, new.headers, new.value, body_chars=JSON_CHARS if as_json else BODY_CHARS)
+    if as_json:
+        said = {"key": seen.key, "headers": [list(pair) for pair in seen.headers], "body": seen.body, "body_is_cut": seen.cut}
+        terminal.json(_value(letter) | said | {"masked": True})
         return
     for name, value in _value(letter).items():
         terminal.show(Text.assemble((f"{name:<12}", "cyan"), plain(str(value if value is not None else ""), 1_000)))
-    terminal.show(Text.assemble(("key         ", "cyan"), plain(repr(new.key), 500)))
-    for name, data in new.headers:
-        terminal.show(Text.assemble(("header      ", "cyan"), plain(f"{name}: {data!r}", 500)))
-    body = new.value or b""
-    terminal.show(Text.assemble(("body        ", "cyan"), f"{len(body)} bytes"))
-    terminal.show(plain(body[: 4 * BODY_CHARS].decode("utf-8", "backslashreplace"), BODY_CHARS))
+    terminal.show(Text.assemble(("key         ", "cyan"), plain(seen.key or "", 500)))
+    for name, text in seen.headers:
+        terminal.show(Text.assemble(("header      ", "cyan"), plain(f"{name}: {text}", 1_000)))
+    if seen.more_headers:
+        terminal.show(Text.assemble(("header      ", "cyan"), f"{seen.more_headers} more"))
+    terminal.show(Text.assemble(("body        ", "cyan"), f"{seen.size} bytes, secrets masked"))
+    terminal.show(plain(seen.body + (" …" if seen.cut else ""), BODY_CHARS + 2))
 
 
 def replay(
@@ -191,6 +209,18 @@ async def _get(tx: "AsyncConnection", letter_id: int) -> "DeadLetter":
     except NotFound:
         msg = f"there is no dead letter {letter_id}; `winnow dead-letters list` lists them"
         raise NotFound(msg) from None
+
+
+async def _get_raw(tx: "AsyncConnection", letter_id: int, because: str | None) -> "DeadLetter":
+    """The letter, and a row of the audit trail that says who took its bytes as they are."""
+    from winnow.storage import audit
+
+    letter = await _get(tx, letter_id)
+    details = {"dead_letter": letter.id, "topic": letter.letter.topic, "bytes": len(letter.letter.value or b"")}
+    await audit.add(
+        tx, action="dead_letter.raw", by=operator(), now=datetime.now(UTC), fleet=letter.letter.fleet, because=because, details=details
+    )
+    return letter
 
 
 async def _mark(tx: "AsyncConnection", letters: "list[DeadLetter]", because: str | None) -> None:

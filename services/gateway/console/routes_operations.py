@@ -1,5 +1,6 @@
 """What operators do to a fleet, dead letters and their replay, the audit trail, and the judges."""
 
+import asyncio
 from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated
@@ -64,7 +65,7 @@ async def letter(request: Request, viewer: SignedIn, fleet: str, letter_id: RowI
     async with console.reading.of(fleet) as tx:
         marks = {fleet: await glance.marks(tx, fleet)}
         found = await operating.letter_of(tx, fleet, letter_id)
-    shown = letters.shown(found)
+    shown = await asyncio.to_thread(letters.shown, found)
     obstacle = operating.obstacle(found, console.topic_prefix)
     return page(request, viewer, "dead_letter.html", fleet=fleet, marks=marks, letter=found, shown=shown, obstacle=obstacle)
 

@@ -147,8 +147,8 @@ def test_retention_and_erasing_say_what_they_removed(operate):
     assert (erased["boundaries"], erased["run"]) == (0, "nothing")
 
 
-def test_a_dead_letter_is_listed_and_shown_with_exact_bytes_and_harmless_text(operate, database):
-    """A person sees escapes, a script base64, and --raw gives the bytes."""
+def test_a_dead_letter_is_listed_and_shown_with_harmless_text_and_its_bytes_are_given_on_request(operate, database):
+    """A person and a script see escapes; --raw gives the bytes, and the audit trail says to whom and why."""
     [letter] = asyncio.run(bury(database.dsn, "some.topic", 7))
     [listed] = [one for one in lines(operate("dead-letters", "list", "--topic", "some.topic", "--json")) if one["id"] == letter]
     assert (listed["reason"], listed["offset"], listed["bytes"]) == ("invalid", 7, len(BODY))
@@ -156,10 +156,45 @@ def test_a_dead_letter_is_listed_and_shown_with_exact_bytes_and_harmless_text(op
     assert "\x1b" not in shown.stdout
     assert "\\x1b[31m" in shown.stdout
     [value] = lines(operate("dead-letters", "show", str(letter), "--json"))
-    assert base64.b64decode(value["body"]) == BODY
-    assert [(n, base64.b64decode(v)) for n, v in value["headers"]] == [("x", b"\xfe"), ("x", b"2")]
+    assert (value["masked"], value["body"], value["body_is_cut"]) == (True, BODY.decode("utf-8", "backslashreplace"), False)
+    assert value["headers"] == [["x", "\\xfe"], ["x", "2"]]
+    assert not lines(operate("audit", "--action", "dead_letter.raw", "--json"))
+    [exact] = lines(operate("dead-letters", "show", str(letter), "--raw", "--json", "--because", "its producer asked"))
+    assert base64.b64decode(exact["body"]) == BODY
+    assert [(n, base64.b64decode(v)) for n, v in exact["headers"]] == [("x", b"\xfe"), ("x", b"2")]
+    [entry] = lines(operate("audit", "--action", "dead_letter.raw", "--json"))
+    assert (entry["fleet"], entry["because"], entry["details"]["dead_letter"]) == ("default", "its producer asked", letter)
     assert operate("dead-letters", "show", "999999").returncode == 3
+    assert operate("dead-letters", "show", "999999", "--raw").returncode == 3
+    assert operate("dead-letters", "show", str(letter), "--because", "no reason").returncode == 2
+    assert len(lines(operate("audit", "--action", "dead_letter.raw", "--json"))) == 1
     assert lines(operate("dead-letters", "list", "--reason", "tombstone", "--json")) == []
+
+
+def test_secrets_of_a_dead_letter_are_masked_by_default_and_kept_for_the_replay(operate, database):
+    """List and show, for people and for scripts, hold no secret of body, key and headers; the stored bytes are what arrived."""
+    token, words = "ghp_" + "a1B2" * 9, "tiger-12345"
+    body = json.dumps({"text": json.dumps({"password": words}), "token": token}).encode()
+
+    async def buried() -> int:
+        letter = dead_letters.NewDeadLetter(
+            topic="secret.topic", partition=0, offset=1, key=f"default/{token}".encode(), value=body, headers=(("note", token.encode()),),
+            reason=Reason.INVALID, error="not JSON", service="retriever", fleet="default",
+        )  # fmt: skip
+        async with Database(database.dsn) as db, db.transaction() as tx:
+            await fleets.ensure(tx, ["default"], default=fleets.Point(), now=datetime.now(UTC))
+            [made] = await dead_letters.add(tx, [letter], now=datetime.now(UTC))
+            return made.id
+
+    number = str(asyncio.run(buried()))
+    for looking in (["list"], ["list", "--json"], ["show", number], ["show", number, "--json"]):
+        said = operate("dead-letters", *looking)
+        assert said.returncode == 0, said.stderr
+        assert token not in said.stdout + said.stderr, looking
+        assert words not in said.stdout + said.stderr, looking
+    assert "[masked:github-token]" in operate("dead-letters", "show", number).stdout
+    [exact] = lines(operate("dead-letters", "show", number, "--raw", "--json"))
+    assert base64.b64decode(exact["body"]) == body
 
 
 def test_a_replay_publishes_the_original_bytes_and_headers_once(operate, database, broker, topic_prefix):

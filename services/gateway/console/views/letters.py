@@ -1,17 +1,15 @@
-"""Dead letters for a page: their bytes as text."""
+"""Dead letters for a page: their bytes as text, without secrets."""
 
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from services.gateway.console.views.text import visible
+from winnow.messaging import showing
 from winnow.storage.dead_letters import DeadLetter
 
-#: Characters of a body and of a header that a page shows; `winnow dead-letters show --raw` gives all bytes.
+#: Characters of a body that a page shows; `winnow dead-letters show --raw` gives all bytes, and writes down who asked.
 BODY_CHARS = 20_000
-HEADER_CHARS = 500
-#: Headers that a page shows.
-MOST_HEADERS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,22 +24,14 @@ class Shown:
 
 
 def shown(letter: DeadLetter) -> Shown:
-    """The letter's bytes; what is no UTF-8 stands as escapes."""
+    """The letter's bytes, secrets masked; what is no UTF-8 stands as escapes. Takes up to a second: call it in a thread."""
     new = letter.letter
-    body = new.value or b""
+    seen = showing.shown(new.key, new.headers, new.value, body_chars=BODY_CHARS)
+    body = visible(seen.body, BODY_CHARS)
     return Shown(
-        key=_text(new.key, HEADER_CHARS),
-        headers=tuple((visible(name, 100), _text(value, HEADER_CHARS)) for name, value in new.headers[:MOST_HEADERS]),
-        more_headers=max(0, len(new.headers) - MOST_HEADERS),
-        body=_text(body, BODY_CHARS),
-        size=len(body),
+        key=visible(seen.key or "", showing.SHORT_CHARS),
+        headers=tuple((visible(name, 100), visible(value, showing.SHORT_CHARS)) for name, value in seen.headers),
+        more_headers=seen.more_headers,
+        body=body + Markup(" …") if seen.cut else body,
+        size=seen.size,
     )
-
-
-def _text(data: bytes | None, most: int) -> Markup:
-    """Bytes as text: a prefix is decoded, since no page shows 10 MiB."""
-    if data is None:
-        return Markup("")
-    some = data[: 4 * most].decode("utf-8", "backslashreplace")
-    text = visible(some, most)
-    return text if len(data) <= 4 * most else text + Markup(" …")
