@@ -1,7 +1,8 @@
 """`make scan`: what came with the dependencies, and secrets that must not be in the repository.
 
 Four looks. Three need no network: the lock file (each file has a hash, from one index, nothing younger than the rule allows), the licences
-of what is shipped, and secrets in tracked files. The fourth asks a database of known vulnerabilities, and says plainly where it cannot.
+of what is shipped, and secrets in tracked files. The fourth looks for known vulnerabilities, in a local copy of advisories
+(`WINNOW_ADVISORIES`, see `advisories`) and in a database on the network, and says plainly where it could not.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
+from tests.contract import advisories
 from tests.harness.data import REPOSITORY
 from winnow.judging.adapters.masking import detectors
 
@@ -162,17 +164,41 @@ def licences(distributions: Iterable[importlib.metadata.Distribution]) -> list[F
 
 
 def vulnerabilities() -> tuple[list[Finding], str]:
-    """Known vulnerabilities of locked packages, and a word on whether they could be looked up."""
+    """Known vulnerabilities of locked packages, and a word on where they were looked up and where not."""
+    folder = os.environ.get("WINNOW_ADVISORIES")
+    found, said = told_by(Path(folder)) if folder else ([], "")
+    online, word = asked()
+    return found + online, f"{said}; {word}" if said else word
+
+
+def told_by(folder: Path, lock_text: str | None = None) -> tuple[list[Finding], str]:
+    """The same by a local copy of advisories. One that cannot be read is a finding: nothing was looked up in it."""
+    packages = advisories.locked((REPOSITORY / "uv.lock").read_text() if lock_text is None else lock_text)
+    try:
+        looked = advisories.look(folder, packages)
+    except advisories.NoAdvisories as exc:
+        return [Finding("WINNOW_ADVISORIES", str(exc))], "no local copy of advisories could be read"
+    findings = [
+        Finding(
+            f"{hit.package} {hit.version}", f"{hit.advisory}: {hit.summary} ({f'mended in {hit.fixed}' if hit.fixed else 'not mended'})"
+        )
+        for hit in looked.hits
+    ]
+    return findings, f"of {len(packages)} packages in {looked.documents} local advisories, the latest of {looked.latest or 'no day'}"
+
+
+def asked() -> tuple[list[Finding], str]:
+    """The same by the database on the network."""
     uv = os.environ.get("UV") or shutil.which("uv") or shutil.which("uv", path=str(REPOSITORY / ".uv" / "bin"))
     if not uv:
-        return [], "not looked up: there is no uv here"
+        return [], "not looked up online: there is no uv here"
     try:
         socket.create_connection(VULNERABILITIES, ANSWER_S).close()
     except OSError:
-        return [], f"not looked up: {VULNERABILITIES[0]} cannot be reached from here"
+        return [], f"not looked up online: {VULNERABILITIES[0]} cannot be reached from here"
     told = subprocess.run([uv, "audit", "--frozen"], cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=300)
     text = (told.stdout + told.stderr).strip()
-    return ([Finding("uv audit", text[-4000:])] if told.returncode else []), "looked up"
+    return ([Finding("uv audit", text[-4000:])] if told.returncode else []), f"by uv audit at {VULNERABILITIES[0]}"
 
 
 def tracked() -> list[str]:
@@ -202,7 +228,7 @@ def main() -> int:
     }
     for name, (findings, what) in looks.items():
         result = f"{len(findings)} to look at" if findings else "nothing found"
-        sys.stdout.write(f"{name}: {what}\n" if what.startswith("not ") else f"{name}, {what}: {result}\n")
+        sys.stdout.write(f"{name}: {what}\n" if what.startswith("not ") and not findings else f"{name}, {what}: {result}\n")
         for finding in findings:
             sys.stdout.write(f"  {finding.place}: {finding.what}\n")
     return 1 if any(findings for findings, _ in looks.values()) else 0
