@@ -78,7 +78,9 @@ def test_a_page_is_made_of_a_letter_of_ten_megabytes():
     assert max(len(part) for pair in seen.headers for part in pair) == SHORT_CHARS == len(seen.key)
 
 
-@pytest.mark.parametrize("word", [b"password ", b"pass='", b'secret="', b'\\"', b"[", b"wnw_", b"-----BEGIN %s KEY-----" % b"PRIVATE", b"\x00"])
+@pytest.mark.parametrize(
+    "word", [b"password ", b"pass='", b'secret="', b'\\"', b"[", b"wnw_", b"-----BEGIN %s KEY-----" % b"PRIVATE", b"\x00"]
+)
 def test_hostile_text_takes_no_longer_than_its_length(word):
     """Four times the text takes about four times as long."""
 
