@@ -17,9 +17,10 @@ from tests.benchmarks.stack import Ground, Stack, stack
 from tests.benchmarks.traffic import Traffic, first_bodies, percentile
 from tests.benchmarks.watch import Watch
 from tests.harness.processes import Program
+from winnow.cli.processes import PROCESSES
 from winnow.contracts.topics import COMMITTED, EVIDENCE, SCORES
 
-#: Processes, each with the services that it runs; none named: all of them.
+#: Processes, each with the services that it runs.
 Layout = tuple[tuple[str, ...], ...]
 
 #: Boundaries on the way at full speed: four batches a stage. Deeper queues change the latency, not the rate.
@@ -33,8 +34,8 @@ FLAT = 0.005
 #: Bodies of each stage that the raw loop passes on.
 BODIES = 200
 
-#: Everything in one process, as `winnow up` runs it; and a process a service, as production does.
-ONE_PROCESS: Layout = ((),)
+#: As `winnow up` runs them; and a process a service, as production does.
+AS_UP: Layout = tuple(PROCESSES.values())
 PROCESS_EACH: Layout = (("retriever",), ("judge",), ("pruner",), ("drift_monitor", "gateway"))
 
 
@@ -56,11 +57,11 @@ QUICK = Size(warm_up=100, full_speed=600, second=300, at_rate=60)
 def measure(kind: str, size: Size) -> Iterator[Figure]:
     """Measure the pipeline in both layouts and the raw loop, each alone on one broker."""
     with stack(kind) as servers:
-        one = _pipeline(servers, ONE_PROCESS, size, "one process")
+        up = _pipeline(servers, AS_UP, size, "as winnow up runs it")
         say(f"{kind}: raw loop")
-        raw = _loop(servers, size, one.bodies)
+        raw = _loop(servers, size, up.bodies)
         each = _pipeline(servers, PROCESS_EACH, replace(size, full_speed=size.second), "a process a service")
-    yield from _figures(kind, size, one, raw)
+    yield from _figures(kind, size, up, raw)
     name = f"pipeline, {kind}: rate, a process a service"
     yield against(name, each.per_second, "boundaries/s", raw.per_second)
     median, base = percentile(each.latencies, 0.5), percentile(raw.latencies, 0.5)

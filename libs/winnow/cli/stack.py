@@ -1,27 +1,22 @@
-"""A whole Winnow on this machine: PostgreSQL, a broker, topics, schema, a key, and the services in one process."""
+"""A whole Winnow on this machine: PostgreSQL, a broker, topics, schema, a key, and the services."""
 
 import asyncio
 import os
 import shutil
-import signal
-import sys
 import tempfile
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from winnow.cli import connection, endpoints, secret_file, topics
 from winnow.cli.endpoints import Endpoints
+from winnow.cli.processes import Processes
 from winnow.contracts.access import Role
 from winnow.contracts.errors import WinnowError
-from winnow.embedded import BrokerHandle, Capability, Deadline, KafkaBroker, MeshBroker, PostgresServer, StartFailedError
-from winnow.embedded.child import Child
-from winnow.embedded.instance import START_TRIES, Instance
+from winnow.embedded import BrokerHandle, Capability, KafkaBroker, MeshBroker, PostgresServer
 from winnow.embedded.lock import FileLock
 
 if TYPE_CHECKING:
@@ -29,15 +24,7 @@ if TYPE_CHECKING:
 
 #: The fleet that a trial starts with.
 DEFAULT_FLEET = "default"
-#: Where the gateway listens unless told otherwise.
-DEFAULT_GATEWAY_PORT = 8484
-#: Seconds until the services answer. They need 2 to 4 s; a machine under load may need many times that.
-READY_TIMEOUT_S = 90.0
-#: Seconds that one question may take; the checks behind it give themselves 3 s.
-ASK_TIMEOUT_S = 5.0
-#: SIGTERM: drain. The services end themselves after 28 s whatever hangs (WINNOW_HARD_EXIT_S).
-STOP_STEPS = ((signal.SIGTERM, 35.0),)
-#: Partitions of topics that are created here: one process consumes them all, and each costs the broker files and memory.
+#: Partitions of topics that are created here: one process of a service consumes them all, and each costs the broker files and memory.
 PARTITIONS = 4
 
 #: Consumers of a broker on this machine. The memory broker answers the first join after half the session time-out: 22 s with the stock
@@ -91,7 +78,7 @@ class Stack:
         self._temporary: Path | None = None
         self._postgres: PostgresServer | None = None
         self._broker: BrokerHandle | None = None
-        self._services: Instance | None = None
+        self._services: Processes | None = None
         self._endpoints: Endpoints | None = None
 
     def __enter__(self) -> Self:
@@ -109,11 +96,6 @@ class Stack:
         if self._endpoints is None:
             raise StackEnded("nothing runs yet; call start first")
         return self._endpoints
-
-    @property
-    def services_log(self) -> Path:
-        """What the services have to say."""
-        return self._data("services") / "services.log"
 
     @property
     def console_key_file(self) -> Path:
@@ -165,11 +147,9 @@ class Stack:
         )
 
     def check(self) -> None:
-        """Raise `StackEnded` where a part has ended by itself, with the end of its log."""
-        if self._services is not None and not self._services.alive:
-            said = self._services.child.output()
-            msg = f"the services ended by themselves; their log is {self.services_log}\n{said}"
-            raise StackEnded(msg)
+        """Raise `StackEnded` or `ServicesEnded` where a part has ended by itself, with the end of its log."""
+        if self._services is not None:
+            self._services.check()
         if self._broker is not None and not self._broker.alive:
             msg = f"the broker ended by itself; its log is {self._broker.log_file}"
             raise StackEnded(msg)
@@ -183,8 +163,7 @@ class Stack:
             return  # somebody else's state folder: the file in it tells where *they* listen
         endpoints.remove(self._plan.state)
         if self._services is not None:
-            self._services.stop(*STOP_STEPS)
-            self._services.release(self.stop)
+            self._services.stop(self.stop)
             self._services = None
         if self._broker is not None:
             self._broker.stop()
@@ -200,8 +179,8 @@ class Stack:
 
     def hurry(self) -> None:
         """End the services at once, where they are still draining: `stop` then goes on. For a signal handler."""
-        if self._services is not None and self._services.alive:
-            self._services.child.send(signal.SIGKILL)
+        if self._services is not None:
+            self._services.hurry()
 
     def _data(self, name: str) -> Path:
         """The folder of one part."""
@@ -259,61 +238,17 @@ class Stack:
         return secret
 
     def _start_services(self, settings: Mapping[str, str]) -> int:
-        """Start the services and wait until the gateway is ready; return its port."""
-        directory = self._data("services")
-        self._services = Instance(directory, "services")
-        self._services.claim(self.stop)
-        deadline = Deadline.after(READY_TIMEOUT_S)
-        for _ in range(START_TRIES):
-            port = self._gateway_port()
-            status_port = self._services.port("status-port", None, avoid=[port])
-            environment = {
+        """Start the services and wait until all are ready; return the gateway's port."""
+        self._services = Processes(self._data("services"), gateway_port=self._plan.gateway_port, temporary=self._plan.ephemeral)
+        return self._services.start(
+            {
                 "WINNOW_LOG_FORMAT": "json",
                 "WINNOW_GATEWAY_HOST": "127.0.0.1",
                 "WINNOW_STATUS_HOST": "127.0.0.1",
                 **settings,
-                "WINNOW_GATEWAY_PORT": str(port),
                 "WINNOW_GATEWAY_TLS_CERTFILE": "",  # nothing leaves this machine, and the address that we tell is http://
                 "WINNOW_GATEWAY_TLS_KEYFILE": "",
-                "WINNOW_STATUS_PORT": str(status_port),
                 "PYTHONUNBUFFERED": "1",
-            }
-            if self._services.run(
-                [sys.executable, "-m", "services"],
-                ready=Readiness(status_port),
-                deadline=deadline,
-                env=environment,
-            ):
-                return port
-        msg = f"another process took each port that was free a moment before; see {self.services_log}"
-        raise StartFailedError(msg)
-
-    def _gateway_port(self) -> int:
-        """The port that was asked for; else the stock one, else the one of the last time or a new one."""
-        from winnow.embedded import ports
-
-        if self._services is None:
-            raise StackEnded
-        wanted = self._plan.gateway_port
-        if wanted is None and not self._plan.ephemeral and ports.is_free(DEFAULT_GATEWAY_PORT):
-            return DEFAULT_GATEWAY_PORT
-        return self._services.port("gateway-port", wanted)
-
-
-class Readiness:
-    """Whether all services have said that they can serve. Once they have, that stands: a rebalance may interrupt it again any time."""
-
-    def __init__(self, port: int) -> None:
-        """Ask the status server on this port."""
-        self._url = f"http://127.0.0.1:{port}/readyz"
-        self._said = False
-
-    def __call__(self, child: Child) -> bool:
-        """Ask once, unless it was said before or there is nobody to ask."""
-        if not self._said and child.alive:
-            try:
-                with urllib.request.urlopen(self._url, timeout=ASK_TIMEOUT_S) as answer:  # noqa: S310  our own URL on this machine
-                    self._said = answer.status == HTTPStatus.OK
-            except OSError:  # URLError is one: refused, reset, timed out, or 503 because something is not ready
-                self._said = False
-        return self._said
+            },
+            self.stop,
+        )

@@ -100,15 +100,31 @@ class Instance:
         death_signal: signal.Signals = signal.SIGTERM,
         poll_s: float = POLL_S,
     ) -> bool:
-        """Start the process and wait until `ready` says so; False if it ended because its port was taken meanwhile.
+        """`launch` and `settle`."""
+        self.launch(argv, env=env, cwd=cwd, account=account, death_signal=death_signal)
+        return self.settle(ready, deadline=deadline, poll_s=poll_s)
+
+    def launch(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        env: Mapping[str, str],
+        cwd: Path | None = None,
+        account: Account | None = None,
+        death_signal: signal.Signals = signal.SIGTERM,
+    ) -> None:
+        """Start the process; `settle` says what became of it."""
+        _rotate(self.log_file)
+        self._child = Child(argv, log=self.log_file, cwd=cwd or self.directory, env=env, account=account, death_signal=death_signal)
+        (self.directory / "pid").write_text(f"{self._child.pid}\n")
+
+    def settle(self, ready: Callable[[Child], bool], *, deadline: Deadline, poll_s: float = POLL_S) -> bool:
+        """Wait until `ready` says that the launched process is; False if it ended because its port was taken meanwhile.
 
         Raises:
             StartFailedError: it ended for another reason or was not ready in time; it is not running then.
         """
-        _rotate(self.log_file)
-        child = Child(argv, log=self.log_file, cwd=cwd or self.directory, env=env, account=account, death_signal=death_signal)
-        self._child = child
-        (self.directory / "pid").write_text(f"{child.pid}\n")
+        child = self.child
         try:
             deadline.wait(lambda: not child.alive or ready(child), poll_s=poll_s)
         except BaseException:

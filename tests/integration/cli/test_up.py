@@ -206,19 +206,20 @@ def test_broker_and_database_of_ones_own_replace_the_embedded_ones(tmp_path, win
 
 
 @pytest.mark.serial
-def test_a_service_process_that_ends_stops_everything_and_says_so(tmp_path):
-    """Killed services are not started again: `winnow up` names their log and ends with 1."""
+@pytest.mark.parametrize("service", ["gateway", "retriever"])
+def test_a_service_process_that_ends_stops_everything_and_says_so(tmp_path, service):
+    """Killed services are not started again, whichever of the processes it was: `winnow up` names their log and ends with 1."""
     up = start_up(tmp_path, "--ephemeral")
-    os.kill(services_of(up), signal.SIGKILL)
+    os.kill(process_of(up, service), signal.SIGKILL)
     assert up.wait(60) == 1
     assert "the services ended by themselves" in up.output
 
 
-def services_of(up) -> int:
-    """The process that listens on the gateway's port: a child of `winnow up`."""
+def process_of(up, service: str) -> int:
+    """The child of `winnow up` that runs a service."""
     children = Path(f"/proc/{up.child.pid}/task")
     pids = [int(pid) for task in children.iterdir() for pid in (task / "children").read_text().split()]
-    return next(pid for pid in pids if "services" in Path(f"/proc/{pid}/cmdline").read_text())
+    return next(pid for pid in pids if service in Path(f"/proc/{pid}/cmdline").read_text().split("\0"))
 
 
 def nobody_listens(url: str) -> bool:
