@@ -15,6 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from pydantic_settings import BaseSettings
 
 from tests.harness import wait_for
 from winnow.embedded import Deadline, ports
@@ -109,6 +110,7 @@ def test_ports_are_published_on_this_machine_only():
 def test_every_winnow_variable_in_the_file_is_a_setting():
     """A variable that nothing reads would be a promise that is not kept."""
     from services.__main__ import NAMES, settings_of
+    from services.gateway.console.settings import ConsoleSettings
     from services.settings import ProcessSettings
     from winnow.messaging.settings import KafkaSettings
     from winnow.storage.settings import DatabaseSettings
@@ -116,8 +118,57 @@ def test_every_winnow_variable_in_the_file_is_a_setting():
 
     known = {f"WINNOW_{f.upper()}" for s in (ProcessSettings, KafkaSettings, DatabaseSettings, TelemetrySettings) for f in s.model_fields}
     known |= {f"WINNOW_{f.upper()}" for name in NAMES for f in settings_of(name).model_fields}
+    known |= {f"WINNOW_{f.upper()}" for f in ConsoleSettings.model_fields}
     for name, service in compose()["services"].items():
         assert {v for v in service.get("environment", {}) if v.startswith("WINNOW_")} <= known, name
+
+
+def secret_settings() -> dict[str, set[str]]:
+    """Variables whose value is a secret, by the service that reads them; what all services read stands under an empty name."""
+    from services.__main__ import NAMES, settings_of
+    from services.gateway.console.settings import ConsoleSettings
+    from winnow.messaging.settings import KafkaSettings
+
+    def of(*classes: type[BaseSettings]) -> set[str]:
+        return {f"WINNOW_{n.upper()}" for c in classes for n, field in c.model_fields.items() if "SecretStr" in str(field.annotation)}
+
+    found = {name: of(settings_of(name)) for name in NAMES} | {"": of(KafkaSettings)}
+    return found | {"gateway": found["gateway"] | of(ConsoleSettings)}
+
+
+def test_a_secret_comes_from_outside_and_to_the_service_that_needs_it_alone():
+    """Secrets of the console and of the webhook are passed through by name, without a value, to one service; judges' keys have a file."""
+    services, secrets = compose()["services"], secret_settings()
+    assert "WINNOW_CONSOLE_SECRET" in secrets["gateway"]
+    assert "WINNOW_WEBHOOK_SECRET" in secrets["drift_monitor"]
+    passed = {
+        name: {v for v, value in service.get("environment", {}).items() if value is None and v in set().union(*secrets.values())}
+        for name, service in services.items()
+    }
+    assert {name: said for name, said in passed.items() if said} == {
+        "gateway": {"WINNOW_CONSOLE_SECRET"}, "drift_monitor": {"WINNOW_WEBHOOK_SECRET"},
+    }  # fmt: skip
+    assert [name for name, s in services.items() if "judges.env" in str(s.get("env_file"))] == ["judge"]
+
+
+@pytest.mark.parametrize("name", [*SERVICES, *JOBS, "winnow", "retention"])
+def test_any_other_setting_can_be_given(name):
+    """A file that need not be there holds what the compose file does not say; it and the others with secrets are not tracked."""
+    assert {"path": "winnow.env", "required": False} in compose()["services"][name]["env_file"]
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert {".env", "winnow.env", "judges.env"} <= set(ignored)
+
+
+def test_the_command_at_the_top_writes_what_is_asked_for(tmp_path):
+    """The line to copy makes a file with every secret that has no default, long enough for the settings that read it."""
+    text = FILE.read_text()
+    [line] = re.findall(r"^#   (printf .* > \.env)", text, re.MULTILINE)
+    assert line in (ROOT / "docs" / "operations.md").read_text()
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=20)
+    assert done.returncode == 0, done.stderr
+    said = dict(entry.split("=", 1) for entry in (tmp_path / ".env").read_text().splitlines())
+    assert set(said) == {*re.findall(r"\$\{(WINNOW_\w+):\?", text), "WINNOW_CONSOLE_SECRET"}
+    assert all(re.fullmatch(r"[0-9a-f]{48}", value) for value in said.values())
 
 
 def test_the_image_runs_as_nobody_in_particular_and_from_locked_dependencies():
@@ -174,6 +225,7 @@ def test_each_command_starts_in_a_clean_environment_and_becomes_ready(broker, em
             port = ports.pick()
             env = clean_environment(name, **common, WINNOW_STATUS_PORT=str(port), WINNOW_STATUS_HOST="127.0.0.1")
             if name == "gateway":
+                env |= {"WINNOW_CONSOLE_SECRET": "s" * 48, "WINNOW_CONSOLE_COOKIE_SECURE": "true", "WINNOW_DRAIN_DELAY_S": "0.1"}
                 env |= {"WINNOW_GATEWAY_PORT": str(ports.pick(avoid=[port])), "WINNOW_GATEWAY_HOST": "127.0.0.1"}
             running[name] = Child(command_of(name), log=tmp_path / f"{name}.log", cwd=tmp_path, env=env), port
         for name, (child, port) in running.items():
