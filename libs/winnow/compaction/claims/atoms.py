@@ -26,7 +26,8 @@ VALUE: Final = re.compile("[0-9#]")
 _DIGITS: Final = re.compile(r"\d+")
 #: Endings that leave a number a number: "3x", "64-bit" is parted by its hyphen already.
 _TAILS: Final = word_set("x k m s ms h d min mins hr hrs sec b kb mb gb px th st nd rd am pm bit bits char chars")
-_MONTHS: Final = {
+#: Names of months and their beginnings, with the number.
+MONTHS: Final = {
     name[:size]: f"{number:02}"
     for number, name in enumerate(
         "january february march april may june july august september october november december".split(),  # noqa: SIM905  a list of words
@@ -55,7 +56,7 @@ _LIST_WORDS: Final = frozenset({"and", "to", "-"})
 _MERIDIEM: Final = frozenset({"am", "pm", "a.m", "p.m"})
 _BARE: Final = frozenset({"n1", "n2", "n3", "n4", "decimal"})
 #: Words behind a number, and before one, that can change what it is.
-_TELLING: Final = frozenset({*UNITS, *_MONTHS, *_MERIDIEM})
+_TELLING: Final = frozenset({*UNITS, *MONTHS, *_MERIDIEM})
 _BEFORE_LINES: Final = frozenset({*_LINE_WORDS, *_LIST_WORDS, ""})
 #: Signs of a word, as bits: it holds atoms; these are bare numbers, which its neighbours may change; it may change its neighbours', and
 #: with what stands behind its own number ("64-bit", "12:") also those.
@@ -113,7 +114,7 @@ def signs_of(word: str, atoms: Sequence[Atom]) -> int:
 
 def _beside(word: str) -> str:
     """A word as its neighbours see it."""
-    return word if word[-1:].isalpha() else bare(word)
+    return word if word[-1:].isalpha() or word == "%" else bare(word)
 
 
 def atoms_in(word: str) -> tuple[Atom, ...]:
@@ -164,7 +165,7 @@ def in_context(words: Sequence[str], at: int, atoms: tuple[Atom, ...]) -> tuple[
     word = words[at]
     after = _beside(words[at + 1]) if at + 1 < len(words) else ""
     before = _beside(words[at - 1]) if at else ""
-    if len(atoms) == 1 and (after in _TELLING or before in _MONTHS or not word[-1].isdigit()):
+    if len(atoms) == 1 and (after in _TELLING or before in MONTHS or not word[-1].isdigit()):
         if atom.digits <= 2 and atom.kind != "decimal" and (found := _of_time(atom, word, before, after)) is not None:  # noqa: PLR2004
             return (found,)
         unit = UNITS["percent"] if word[-1] == "%" else UNITS.get(after) or UNITS.get(word.lstrip("-.:#%/~0123456789"))
@@ -177,7 +178,7 @@ def in_context(words: Sequence[str], at: int, atoms: tuple[Atom, ...]) -> tuple[
 
 def _of_time(atom: Atom, word: str, before: str, after: str) -> Atom | None:
     """A number of one or two digits as a day ("May 24") or an hour ("7 pm"); None where it is neither."""
-    month = _MONTHS.get(before) or _MONTHS.get(after)
+    month = MONTHS.get(before) or MONTHS.get(after)
     if month is not None:
         return Atom(f"{month}-{int(atom.canon):02}", "day", atom.shown, atom.digits)
     tail = after if after in _MERIDIEM else word.rstrip(".:")[-2:]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, product
 from typing import Final
 
 from winnow.compaction.values import scaled_number
@@ -16,6 +16,7 @@ _ONE: Final = 10_000
 #: Share by which a rounded result may be off.
 _ROUNDED: Final = 100
 _UNDER_HUNDRED: Final = 100
+_MILLION: Final = 1_000_000
 _CHAIN: Final = re.compile(
     r"(?<![\w.+*/=-])((?:[$€£]?\d{1,12}(?:\.\d{1,6})?\s{0,3}[-+*x×−]\s{0,3}){1,8}[$€£]?\d{1,12}(?:\.\d{1,6})?)"
     r"\s{0,3}=\s{0,3}[$€£]?(\d{1,12}(?:\.\d{1,6})?)(?![\w%]|\s{0,3}[-+*x×])"
@@ -37,6 +38,21 @@ def number_word(number: int) -> str | None:
     return _TENS[tens - 2] + (f"-{_TEENS[ones]}" if ones else "")
 
 
+def number_words(number: int) -> tuple[str, ...]:
+    """A whole number from a hundred to below a million in English words, in its usual writings: "one hundred and twenty"."""
+    if not _UNDER_HUNDRED <= number < _MILLION:
+        return ()
+    thousands, rest = divmod(number, 1_000)
+    hundreds, rest = divmod(rest, _UNDER_HUNDRED)
+    thousand = (number_word(thousands),) if thousands < _UNDER_HUNDRED else number_words(thousands)
+    parts = [[f"{one} thousand" for one in thousand]] if thousands else []
+    if hundreds:
+        parts.append([f"{number_word(hundreds)} hundred"])
+    if rest:
+        parts.append([f"{number_word(rest)}", f"and {number_word(rest)}"])
+    return tuple(" ".join(chosen) for chosen in product(*parts))
+
+
 def reaches(number: int, numbers: Sequence[str]) -> bool:
     """Whether a number (in ten-thousandths) can be computed from `numbers`: the short ways first, which most are."""
     every = [scaled for one in numbers if (scaled := scaled_number(one)) is not None]
@@ -50,6 +66,13 @@ def reaches(number: int, numbers: Sequence[str]) -> bool:
     if any(high - low == number for low, high in combinations(sums, 2)):
         return True  # of a list that stands together
     return any(_signed(some, number) for terms in (3, 4) for some in combinations(parts, terms))
+
+
+def is_share(percent: int, numbers: Sequence[str]) -> bool:
+    """Whether a percentage (in ten-thousandths) is the share of one number of `numbers` in another, or by how much one exceeds it."""
+    parts = [scaled for one in numbers if (scaled := scaled_number(one))][:_OPERANDS]
+    shares = (top * 100 * _ONE // whole for whole in parts for part in parts if part != whole for top in (part, abs(part - whole)))
+    return any(abs(share - percent) <= _ONE // 2 for share in shares)
 
 
 def _signed(parts: Sequence[int], number: int) -> bool:
@@ -83,16 +106,16 @@ def _goes_on(before: str) -> bool:
 def _value(chain: str) -> int | None:
     """The value of a chain of sums and products, in ten-thousandths."""
     total, sign = 0, 1
-    product: int | None = None
+    factor: int | None = None
     for part in re.findall(r"\d+(?:\.\d+)?|[-+*x×−]", chain):
         if part[0].isdigit():
             scaled = scaled_number(part)
             if scaled is None:
                 return None
-            product = scaled if product is None else product * scaled // _ONE
+            factor = scaled if factor is None else factor * scaled // _ONE
         elif part in "+-−":
-            total, product, sign = total + sign * (product or 0), None, 1 if part == "+" else -1
-    return total + sign * (product or 0)
+            total, factor, sign = total + sign * (factor or 0), None, 1 if part == "+" else -1
+    return total + sign * (factor or 0)
 
 
 def backward_range(text: str) -> str | None:

@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from winnow.compaction.claims.atoms import Atom, bare, is_amount, is_number
+from winnow.compaction.claims.atoms import MONTHS, UNITS, Atom, bare, is_amount, is_number
 from winnow.compaction.claims.binding import Asked, Binding, Bound, Entries
-from winnow.compaction.claims.derived import backward_range, false_equation, reaches
+from winnow.compaction.claims.derived import backward_range, false_equation, is_share, reaches
 from winnow.compaction.claims.records import AFTER_MARKS, Records, stems_of
 from winnow.compaction.claims.said import Said
+from winnow.compaction.text import word_set
 from winnow.compaction.values import scaled_number
 
 # Margins by which a record with another value must fit the entry's words better than every record with this one. Chosen on sourcebench
@@ -41,6 +42,8 @@ _UNIT: Final = 10_000
 _COPIES: Final = range(2 * _UNIT, 9 * _UNIT + 1, _UNIT)
 #: Numbers of an entry that are tried so.
 _OWN: Final = 16
+#: Words before a year.
+_BEFORE_YEAR: Final = word_set("in since until till during early mid late year fy copyright q1 q2 q3 q4")
 #: Kinds beside which a quantity may be a duration.
 _TIMES: Final = frozenset({"clock", "date", "day"})
 #: Without it no entry holds a range.
@@ -70,7 +73,8 @@ class _Doubt(NamedTuple):
 
     asked: Asked
     margin: float
-    orphan: bool = False  # nobody says it and nothing excuses it: wrong whatever fits better
+    unsaid: bool = False  # nobody says it as it stands
+    orphan: bool = False  # nor does anything excuse it: wrong whatever fits better
 
 
 def refute(
@@ -107,6 +111,8 @@ def refute(
             found = Refuted(number, doubt.asked.atom.shown, orphan=True)
         else:
             continue
+        if doubt.unsaid and said.otherwise.say(doubt.asked.atom, lowered[number], entries.words.words, doubt.asked.word):
+            continue
         told[number] = told.get(number, 0) + 1
         yield found
 
@@ -130,7 +136,7 @@ def _doubts(number: int, entries: Entries, said: Said, *, chosen: bool) -> Itera
             if atom.kind == "n2":
                 yield _Doubt(asked, MARGIN_GIVEN)
         else:
-            yield _Doubt(asked, MARGIN_EXCUSED, orphan=not _excused(asked, entries, said))
+            yield _Doubt(asked, MARGIN_EXCUSED, unsaid=True, orphan=not _excused(asked, entries, said))
 
 
 def _follows(asked: Asked, bound: Bound, entries: Entries, binding: Binding) -> bool:
@@ -151,7 +157,10 @@ def _derived(atom: Atom, amounts: Sequence[str]) -> bool:
     if len(amounts) < 2 or not is_amount(atom):  # noqa: PLR2004  itself and another one
         return False
     scaled = scaled_number(atom.canon)
-    return scaled is not None and reaches(scaled, [other for other in amounts if other != atom.canon])
+    if scaled is None:
+        return False
+    others = [other for other in amounts if other != atom.canon]
+    return reaches(scaled, others) or (atom.kind == UNITS["%"] and is_share(scaled, others))
 
 
 def _excused(asked: Asked, entries: Entries, said: Said) -> bool:
@@ -181,12 +190,21 @@ def _explained(asked: Asked, entries: Entries, said: Said) -> bool:
         return _half_day(asked, entries, said)
     if atom.kind == "decimal" and atom.shown in said.versions:
         return True  # version 2.3.1 of "v2.3.1"
-    if atom.canon in said.years:
+    if atom.canon in said.years and _is_year(asked, entries):
         return True  # of "2024-05-24": the day is an atom of its own
     if atom.kind == "line":
         return atom.canon.isdigit() and any(str(int(atom.canon) + step) in said.sources.values for step in (-1, 1))
     scaled = scaled_number(atom.canon) if is_number(atom) else None
     return scaled is not None and ((atom.canon.isdigit() and int(atom.canon) in said.counts) or _reckoned(asked, scaled, entries, said))
+
+
+def _is_year(asked: Asked, entries: Entries) -> bool:
+    """Whether a number is worded as a year: "in 2024", "May 24, 2024"; an amount or a card may have the same digits."""
+    words, start = entries.words.words, entries.starts[asked.entry]
+    before = [bare(word) for word in words[max(start, asked.word - _NEAR) : asked.word] if word >= AFTER_MARKS]
+    if before[-2:] == ["ending", "in"]:
+        return False  # a card
+    return not before or before[-1] in _BEFORE_YEAR or not MONTHS.keys().isdisjoint(before)
 
 
 def _half_day(asked: Asked, entries: Entries, said: Said) -> bool:

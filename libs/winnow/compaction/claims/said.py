@@ -10,6 +10,7 @@ from typing import Final
 
 from winnow.compaction.claims.atoms import VALUE, Atom, bare, is_number
 from winnow.compaction.claims.derived import number_word
+from winnow.compaction.claims.equivalents import Amounts
 from winnow.compaction.claims.records import Records, Words, source_texts, stems_of
 from winnow.compaction.corpus import Corpus
 from winnow.compaction.roles import Role
@@ -17,6 +18,8 @@ from winnow.compaction.values import scaled_number
 
 #: A digit run of a code that a bare number may name: "the card ending in 7447".
 _RUN_DIGITS: Final = 4
+#: Longest end of a run that names it.
+_RUN_CHARS: Final = 16
 _DIGIT_RUN: Final = re.compile(rf"\d{{{_RUN_DIGITS},}}")
 #: Numbers of at most so many digits are also said by their English word.
 _WORD_DIGITS: Final = 2
@@ -29,7 +32,7 @@ _PREFIX: Final = 6
 _SEARCHED: Final = 500_000_000
 #: A version with a v, and a time of day after noon in twelve hours.
 _VERSION: Final = re.compile(r"(?<![a-z0-9])v(\d{1,6}\.\d{1,6})(?!\d)")
-_AFTERNOON: Final = re.compile(r"(?<!\d)(\d{1,2}):(\d\d)(?::\d\d)?\s?p\.?m")
+_AFTERNOON: Final = re.compile(r"(?<!\d)(\d{1,2})[:.](\d\d)(?::\d\d)?\s?p\.?m")
 _NOON: Final = 12
 #: Longest task prompt whose atoms are remembered.
 _TASK_CHARS: Final = 65_536
@@ -51,8 +54,9 @@ class Canons:
 
     @cached_property
     def runs(self) -> frozenset[str]:
-        """Long digit runs of codes."""
-        return frozenset(run for code in self.codes for run in _DIGIT_RUN.findall(code))
+        """Long digit runs of codes, and their ends."""
+        found = {run[-_RUN_CHARS:] for code in self.codes for run in _DIGIT_RUN.findall(code)}
+        return frozenset(run[at:] for run in found for at in range(len(run) - _RUN_DIGITS + 1)) | found
 
 
 def canons(lowered: str) -> Canons:
@@ -175,6 +179,11 @@ class Said:
     def amounts(self) -> frozenset[int]:
         """Bare numbers of outputs and M, in ten-thousandths."""
         return frozenset(s for _, atom in self._source_atoms if is_number(atom) and (s := scaled_number(atom.canon)) is not None)
+
+    @cached_property
+    def otherwise(self) -> Amounts:
+        """Other writings of what any text says."""
+        return Amounts(self.corpus.pieces.joined)
 
     def holds(self, atom: Atom) -> bool:
         """Whether any text says the value, in any writing."""
