@@ -1,10 +1,14 @@
 """Documents that the code can check: configuration, and the events that the pages show."""
 
+import ast
+import importlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from tests.contract.configuration import document
 from winnow.cli.app import build
@@ -39,13 +43,59 @@ def test_every_topic_stands_on_the_page_of_events():
     assert rows == [(t.name, t.key, str(t.retention.days)) for t in topics.TOPICS]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/operations.md", "docs/security.md", "docs/events.md", "docs/configuration.md"])
+PAGES = ["README.md", *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md")))]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere_and_commands_exist(page):
-    """Each relative link of a page names a file, and each `winnow COMMAND` is one."""
+    """Each relative link of a page names a file, and each `winnow COMMAND` is one, with its subcommand and options."""
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert (ROOT / page).parent.joinpath(target).exists(), target
-    app = build()
-    commands = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
-    named = set(re.findall(r"`winnow ([a-z][a-z-]*)|^winnow ([a-z][a-z-]*)", text, re.MULTILINE))
-    assert {a or b for a, b in named} <= commands
+    app = get_command(build())
+    said = [*re.findall(r"`winnow ([^`]+)`", text), *(line for block in shell_blocks(text) for line in calls(block))]
+    for words in said:
+        assert (problem := unknown(app, words)) is None, f"winnow {words}: {problem}"
+
+
+def shell_blocks(text: str) -> list[str]:
+    """Commands that a page gives to a shell."""
+    return re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def calls(block: str) -> list[str]:
+    """What is said to `winnow` in a block, without comments, pipes and what follows."""
+    joined = block.replace("\\\n", " ")
+    found = re.findall(r"(?:^|[ ;(/&\"])winnow ([a-z][^\n]*)", joined, re.MULTILINE)
+    return [re.split(r" +#|[|>;]|\)\"?", one)[0].strip() for one in found]
+
+
+def unknown(app: Any, words: str) -> str | None:
+    """The first command or option in `words` that is none; None: all are."""
+    command, path = app, []
+    for word in words.split():
+        if word.startswith("-"):
+            options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help", "-h"}
+            if (name := word.split("=")[0].rstrip(",.")) not in options and not re.fullmatch(r"-+", name):
+                return f"{' '.join(path)} has no option {name}"
+        elif hasattr(command, "commands"):
+            if word not in command.commands:
+                return None if not re.fullmatch(r"[a-z][a-z-]+", word) else f"there is no command {' '.join([*path, word])}"
+            command = command.commands[word]
+            path.append(word)
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_on_the_pages_is_python_and_imports_what_there_is(page):
+    """Each example can be compiled, and each name that it takes from `winnow` is there."""
+    for code in re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
+        compile(code, page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("winnow"):
+                try:
+                    module = importlib.import_module(node.module or "")
+                except ModuleNotFoundError as missing:  # of a host's library, which `make test-hosts` has
+                    assert not (missing.name or "").startswith("winnow")  # noqa: PT017  most have none missing
+                    continue
+                assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == [], page
