@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from winnow.assurance.config import MonitorConfig
-from winnow.assurance.designs import DEFAULT, PAIRED_DEFAULT
+from winnow.assurance.designs import DEFAULT
 from winnow.assurance.ebh import joining_weight
 from winnow.assurance.ledger import Epoch, Signature, Unit
 from winnow.assurance.streams import epoch_delta
@@ -60,7 +60,7 @@ def settled(stream: str, said: StreamConfig, budgets: Budgets, first: Unit, curr
         "min_probability": was.get("min_probability", first.probability),
         "missing": budgets.missing,
         "watermark_s": budgets.watermark_s,
-        "method": was.get("method", PAIRED_DEFAULT if lo < 0 else DEFAULT),
+        "method": was.get("method", DEFAULT),
     }
     return said.model_copy(update={name: value for name, value in fill.items() if getattr(said, name) is None})
 

@@ -9,10 +9,12 @@ from dataclasses import asdict
 
 from tests.benchmarks.assure import document
 from tests.benchmarks.assure.checks import Check
-from tests.benchmarks.assure.sections import SECTIONS
+from tests.benchmarks.assure.kinds import kinds
+from tests.benchmarks.assure.sections import SECTIONS as MOST_SECTIONS
 from tests.benchmarks.progress import say
 from tests.harness.data import REPOSITORY
 
+SECTIONS = {**MOST_SECTIONS, "kinds": kinds}
 RESULTS = REPOSITORY / "var" / "assure.json"
 
 

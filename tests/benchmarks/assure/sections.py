@@ -94,7 +94,7 @@ def other(scale: float) -> Iterator[Check]:
         "paired, floor .15, alpha .05, .01 to .10/.15/.25": (0.05, -1.0, sim.paired, 0.01, (0.10, 0.15, 0.25), 0.05),
     }
     for name, (alpha, lo, draw, healthy, changed, boundary) in kinds.items():
-        for method in (DEFAULT, "graded", "spending", "seed"):
+        for method in (DEFAULT, "spending", "seed"):
             c, kind = config(method, alpha, lo)
             for nu in NUS:
                 source = rng(f"{name} {nu}")
@@ -294,7 +294,7 @@ def clusters(scale: float) -> Iterator[Check]:
 
 
 #: Shares of the capital staked on the first unit: the points of the frontier.
-OPENINGS = (0.5, 0.75, 0.9, 0.97)
+OPENINGS = (0.5, 0.75, 0.88, 0.97)
 
 
 def frontier(scale: float) -> Iterator[Check]:

@@ -146,8 +146,7 @@ def test_what_is_left_out_is_settled_once():
     first = _unit(1, -0.5, lo=-1.0, probability=0.25)
     settled = terms.settled("harm", StreamConfig(), Budgets(risk_alpha=0.07), first, None)
     assert (settled.alpha, settled.lo, settled.min_probability, settled.missing) == (0.07, -1, 0.25, Missing.FOLD)
-    assert settled.method == "graded"  # the default of paired losses; of others, and of a stream that was opened with it, "patient"
-    assert terms.settled("harm", StreamConfig(), Budgets(), _unit(1), None).method == "patient"
+    assert settled.method == "patient"  # one design for losses of every kind: nobody has to say which, and none is guessed
     epoch = terms.opened(settled, delta=0.05, position=1, number=1, from_seq=1, signature=Signature())
     assert not terms.changed(epoch, settled)
     assert terms.settled("harm", settled, Budgets(risk_alpha=0.5), _unit(1), epoch.config) is settled
