@@ -215,10 +215,10 @@ _UNNEST = ", ".join(f"${i}::{kind}[]" for i, kind in enumerate(_NEW.values(), 1)
 # Sorted, so that two batches lock rows in one order; DO NOTHING waits for another transaction that inserts the same key.
 _INSERT = f"""
 WITH stored AS (
-    INSERT INTO boundaries ({", ".join(_NEW)})
+    INSERT INTO boundaries AS b ({", ".join(_NEW)})
     SELECT * FROM unnest({_UNNEST}) AS n({", ".join(_NEW)}) ORDER BY n.fleet, n.boundary_id
     ON CONFLICT (fleet, boundary_id) DO NOTHING
-    RETURNING fleet, boundary_id, run, agent, host, boundary_at
+    RETURNING {_SELECTED}
 ), counted AS (
     INSERT INTO runs (fleet, run, agent, host, boundaries, first_at, last_at)
     SELECT fleet, run, max(agent), max(host), count(*), min(boundary_at), max(boundary_at) FROM stored
@@ -227,7 +227,7 @@ WITH stored AS (
         boundaries = runs.boundaries + excluded.boundaries, first_at = least(runs.first_at, excluded.first_at),
         last_at = greatest(runs.last_at, excluded.last_at)
 )
-SELECT fleet, boundary_id FROM stored
+SELECT * FROM stored
 """  # noqa: S608  built from the constants above
 
 _LOAD = f"""
@@ -293,9 +293,9 @@ async def insert_new(tx: AsyncConnection, rows: Sequence[NewBoundary]) -> list[I
     first: dict[Key, NewBoundary] = {}
     for row in rows:
         first.setdefault(row.key, row)
-    new = await raw.fetch(tx, _INSERT, *raw.columns([_values(first[k]) for k in sorted(first)], len(_NEW)))
-    created = {Key(r["fleet"], r["boundary_id"]) for r in new}
-    stored = await load(tx, list(first))
+    rows_new = await raw.fetch(tx, _INSERT, *raw.columns([_values(first[k]) for k in sorted(first)], len(_NEW)))
+    created = {b.key: b for b in map(from_row, rows_new)}
+    stored = created | await load(tx, [key for key in first if key not in created])
     await partitions.ensure(tx, [b.boundary_at for b in stored.values()])
     answers = []
     for row in rows:

@@ -22,6 +22,8 @@ from winnow.storage.values import compress, decompress, storable_or_none
 HANDLE_BYTES = 24
 #: Bytes above which originals are packed and hashed in a thread: 64 MiB take a second, in which nobody else would be served.
 THREAD_BYTES = limits.MIB
+#: Bytes up to which originals are sent without asking whether they are there: packing them costs less than another round trip.
+UNASKED_BYTES = 128 * limits.KIB
 
 
 class Kind(StrEnum):
@@ -125,11 +127,20 @@ SELECT o.fleet, o.sha256 FROM originals o JOIN k ON k.fleet = o.fleet AND k.sha2
 WHERE o.touched_at >= now() - interval '10 minutes'
 """
 
+# What is there is touched in the same statement, and first: a row that collection deletes at this moment is waited for, and put anew.
 _PUT = """
+WITH k AS (SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::bigint[]) AS k(fleet, sha256, data, encoding, size)),
+stale AS (
+    SELECT o.fleet, o.sha256 FROM originals o JOIN k ON k.fleet = o.fleet AND k.sha256 = o.sha256
+    WHERE o.touched_at < now() - interval '10 minutes' ORDER BY o.fleet, o.sha256 FOR UPDATE OF o
+),
+touched AS (
+    UPDATE originals o SET touched_at = now() FROM stale s WHERE s.fleet = o.fleet AND s.sha256 = o.sha256 RETURNING 1
+)
 INSERT INTO originals (fleet, sha256, data, encoding, size, created_at, touched_at)
-SELECT c.fleet, c.sha256, c.data, c.encoding, c.size, now(), now()
-FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::bigint[]) AS c(fleet, sha256, data, encoding, size)
-ORDER BY c.fleet, c.sha256
+SELECT k.fleet, k.sha256, k.data, k.encoding, k.size, now(), now() FROM k
+WHERE (SELECT count(*) FROM touched) >= 0
+ORDER BY k.fleet, k.sha256
 ON CONFLICT (fleet, sha256) DO NOTHING
 """
 
@@ -164,12 +175,13 @@ async def put(tx: AsyncConnection, contents: Iterable[Content], *, kept: Iterabl
     if any(len(c.data) > limits.ORIGINAL_BYTES for c in wanted.values()):
         msg = f"an original may have {limits.ORIGINAL_BYTES} bytes; split it"
         raise TooLarge(msg)
-    keys = sorted(wanted.keys() | must)
-    there = {ContentKey(r["fleet"], r["sha256"]) for r in await raw.fetch(tx, _TOUCH, *raw.columns(keys, 2))}
-    if not must <= there:
-        raise Gone
-    rows = [(k.fleet, k.sha256, *(await _compressed(wanted[k].data)), len(wanted[k].data)) for k in keys if k not in there]
-    if rows:  # what is there is not even compressed: a previous summary was stored as the parent's text
+    there: set[ContentKey] = set()
+    if must or sum(len(c.data) for c in wanted.values()) > UNASKED_BYTES * len(wanted):
+        there = {ContentKey(r["fleet"], r["sha256"]) for r in await raw.fetch(tx, _TOUCH, *raw.columns(sorted(wanted.keys() | must), 2))}
+        if not must <= there:
+            raise Gone
+    rows = [(*key, *(await _compressed(wanted[key].data)), len(wanted[key].data)) for key in sorted(wanted) if key not in there]
+    if rows:
         await raw.execute(tx, _PUT, *raw.columns(rows, 5))
 
 
