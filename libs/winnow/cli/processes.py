@@ -1,4 +1,4 @@
-"""The service processes of `winnow up`: two, so that a boundary is judged and pruned while the next one is retrieved."""
+"""The service processes of `winnow up`: two unless one is asked for, so that a boundary is judged while the next is retrieved."""
 
 import signal
 import sys
@@ -18,6 +18,8 @@ DEFAULT_GATEWAY_PORT = 8484
 #: waits for whole batches of it (median from published to committed at five a second, in turn on a busy machine of two cores: 405 and
 #: 896 ms in one process, 218 and 553 ms in two). A process a service is hardly faster there, and takes 200 MB more.
 PROCESSES: Mapping[str, tuple[str, ...]] = {"services": ("gateway", "judge", "pruner", "drift_monitor"), "retriever": ("retriever",)}
+#: Everything in one, for a machine that is short of memory.
+ONE_PROCESS: Mapping[str, tuple[str, ...]] = {"services": (*PROCESSES["services"], "retriever")}
 #: Seconds until the services answer. They need 2 to 4 s; a machine under load may need many times that.
 READY_TIMEOUT_S = 90.0
 #: Seconds that one question may take; the checks behind it give themselves 3 s.
@@ -31,17 +33,19 @@ class ServicesEnded(WinnowError):
 
 
 class Processes:
-    """The processes of `PROCESSES`, as one. Methods block and are for one thread."""
+    """Some processes, as one. Methods block and are for one thread."""
 
-    def __init__(self, directory: Path, *, gateway_port: int | None, temporary: bool) -> None:
+    def __init__(self, directory: Path, processes: Mapping[str, tuple[str, ...]], *, gateway_port: int | None, temporary: bool) -> None:
         """Describe them; nothing is touched before `start`.
 
         Args:
             directory: where logs and remembered ports lie; a process but the first has a folder of its own in it.
+            processes: the services of each by its name, the one with the gateway first: `PROCESSES` or `ONE_PROCESS`.
             gateway_port: None: 8484 if it is free, else the one of the last time, else a free one.
             temporary: 8484 is left to those that stay.
         """
-        first, *others = PROCESSES
+        first, *others = processes
+        self._processes = processes
         self._instances = {first: Instance(directory, first)} | {name: Instance(directory / name, name) for name in others}
         self._first = self._instances[first]
         self._wanted, self._temporary = gateway_port, temporary
@@ -70,7 +74,7 @@ class Processes:
                 taken.append(status_port)
                 ready[name] = Readiness(status_port)
                 environment = {**settings, "WINNOW_GATEWAY_PORT": str(port), "WINNOW_STATUS_PORT": str(status_port)}
-                instance.launch([sys.executable, "-m", "services", *PROCESSES[name]], env=environment)
+                instance.launch([sys.executable, "-m", "services", *self._processes[name]], env=environment)
             if all(instance.settle(ready[name], deadline=deadline) for name, instance in self._instances.items()):
                 return port
             self._end()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from winnow.cli import connection, endpoints, secret_file, topics
 from winnow.cli.endpoints import Endpoints
-from winnow.cli.processes import Processes
+from winnow.cli.processes import ONE_PROCESS, PROCESSES, Processes
 from winnow.contracts.access import Role
 from winnow.contracts.errors import WinnowError
 from winnow.embedded import BrokerHandle, Capability, KafkaBroker, MeshBroker, PostgresServer
@@ -60,6 +60,8 @@ class Plan:
     #: None: 8484 if it is free, else a free one.
     gateway_port: int | None = None
     fleet: str = DEFAULT_FLEET
+    #: All services in one process: less memory, later answers.
+    one_process: bool = False
 
 
 class Stack:
@@ -239,7 +241,8 @@ class Stack:
 
     def _start_services(self, settings: Mapping[str, str]) -> int:
         """Start the services and wait until all are ready; return the gateway's port."""
-        self._services = Processes(self._data("services"), gateway_port=self._plan.gateway_port, temporary=self._plan.ephemeral)
+        plan, processes = self._plan, ONE_PROCESS if self._plan.one_process else PROCESSES
+        self._services = Processes(self._data("services"), processes, gateway_port=plan.gateway_port, temporary=plan.ephemeral)
         return self._services.start(
             {
                 "WINNOW_LOG_FORMAT": "json",

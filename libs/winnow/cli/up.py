@@ -33,6 +33,9 @@ def up(
         str, typer.Option(help="`mesh`: from a wheel, memory only; `kafka`: Apache Kafka, its log survives, needs Java 17.")
     ] = "mesh",
     ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Data in temporary folders, deleted at the end; no fsync.")] = False,
+    one_process: Annotated[
+        bool, typer.Option("--one-process", help="All services in one process: 100 MB less memory, later answers.")
+    ] = False,
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, envvar="WINNOW_GATEWAY_PORT", help="Port of the gateway; left out: 8484 if it is free.")
     ] = None,
@@ -48,7 +51,7 @@ def up(
     terminal = Terminal()
     if broker not in list(BrokerKind):
         terminal.fail(f"there is no broker {broker!r}; choose from {', '.join(BrokerKind)}", ExitCode.USAGE)
-    plan = Plan(state=state_dir(), broker=BrokerKind(broker), ephemeral=ephemeral, gateway_port=port)
+    plan = Plan(state=state_dir(), broker=BrokerKind(broker), ephemeral=ephemeral, gateway_port=port, one_process=one_process)
     stack = Stack(plan, say=lambda text: terminal.note(f"… {text}"), environment=os.environ)
     try:
         with stopping_on_signals():

@@ -186,15 +186,16 @@ def test_data_and_key_survive_a_restart_and_ctrl_c_leaves_nothing_running(tmp_pa
 
 @pytest.mark.serial
 def test_broker_and_database_of_ones_own_replace_the_embedded_ones(tmp_path, winnow, broker, empty_database, topic_prefix):
-    """With both variables set nothing is embedded: only the services are started, on what is there."""
+    """With both variables set nothing is embedded: only the services are started, here all of them in one process, on what is there."""
     own = {
         "WINNOW_KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap, "WINNOW_TOPIC_PREFIX": topic_prefix, "WINNOW_PARTITIONS": "2",
         "WINNOW_DATABASE_URL": empty_database.dsn, "WINNOW_SESSION_TIMEOUT_MS": "6000", "WINNOW_HEARTBEAT_INTERVAL_MS": "1000",
     }  # fmt: skip
-    up = start_up(tmp_path, **own)
+    up = start_up(tmp_path, "--one-process", **own)
     try:
         assert (up.endpoints.kafka_bootstrap_servers, up.endpoints.topic_prefix) == (broker.bootstrap, topic_prefix)
         assert "starting PostgreSQL" not in up.output
+        assert process_of(up, "gateway") == process_of(up, "retriever")
         view = json.loads(winnow("submit", "-", "--json", stdin=line("own"), env=up.env).stdout)
         assert view["status"] == "committed"
         [stored] = empty_database.sql("SELECT outcome FROM boundary_history WHERE run = 'own'")
