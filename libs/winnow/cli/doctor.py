@@ -138,6 +138,11 @@ def _show(terminal: Terminal, findings: list[Finding], *, everything: bool) -> N
         if finding.advice:
             terminal.show(Text(f"{'':<8}{finding.advice}", style="dim"))
     counts = {level: sum(finding.level is level for finding in findings) for level in Level}
-    well = f"{counts[Level.OK]} looks well"
-    bad = f"{counts[Level.ERROR]} errors, {counts[Level.WARNING]} warnings, {counts[Level.NOTE]} notes"
+    well = f"{counts[Level.OK]} well"
+    bad = ", ".join(_number(counts[level], level) for level in (Level.ERROR, Level.WARNING, Level.NOTE))
     terminal.show(f"{well}; {bad}" + ("" if everything else " (--all shows everything)"))
+
+
+def _number(count: int, level: Level) -> str:
+    """How many findings of a level there are, in words."""
+    return f"{count} {level.word}{'' if count == 1 else 's'}"

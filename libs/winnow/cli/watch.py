@@ -38,6 +38,8 @@ def watch(
         watcher = Watcher(api, run)
         if not past:
             watcher.skip()
+        if not as_json:
+            terminal.note(f"… waiting for boundaries{'' if run is None else ' of this run'}; Ctrl-C ends")
         shown = 0
         lost = False
         while True:
