@@ -94,10 +94,19 @@ class Subscription:
         return self.progress.busy or self.consumer.halted or self.consumer.waits_for_newer
 
     async def rejoin(self) -> None:
-        """Leave the group and join it as a new member: all partitions are dealt out anew. A batch at work comes again, as after a crash."""
+        """Leave the group and join it as a new member: all partitions are dealt out anew. A batch at work comes again, as after a crash.
+
+        Cancelled while the broker does not answer the leave, it joins anew all the same: the old membership ends with its session.
+        """
         client = consumer_of(self.subscriber)
-        if client is not None:
-            await client._coordinator.maybe_leave_group()  # noqa: SLF001  there is no public way; the version is pinned, a test watches it
+        if client is None:
+            return
+        coordinator = client._coordinator  # noqa: SLF001  there is no public way; the version is pinned, a test watches it
+        try:
+            await coordinator.maybe_leave_group()
+        finally:
+            if coordinator.generation > 0:
+                coordinator.reset_generation()
 
     def stand_still(self, why: str | None) -> None:
         """Let liveness fail because of `why`; None: no longer."""

@@ -95,7 +95,8 @@ async def run(
 
     They start and stop concurrently, so each pays its own join delay only. A service that cannot start ends the process with 1. Where a
     vital check finds a problem in `WATCH_LOOKS` looks, all stacks are logged and the process ends with 70, to be started anew.
-    From the stop on, a timer of `hard_exit_s` runs. A second signal ends the process at once.
+    From the stop on a timer runs: the drain delay and `hard_exit_s` after it, the process ends whatever hangs. A second signal ends it at
+    once.
     """
     stopping = stop or asyncio.Event()
     telemetry.log.info("process_started", services=[service.name for service in services], version=package_version())
@@ -106,10 +107,11 @@ async def run(
         for service in services:
             if isinstance(service, Drains):
                 service.drain()
-        if status == EXIT_OK and drain_delay_s > 0:
-            await asyncio.sleep(drain_delay_s)
-        timer = force_exit_after(settings.hard_exit_s, EXIT_FORCED if status == EXIT_OK else status, telemetry)
+        delay = drain_delay_s if status == EXIT_OK else 0.0
+        timer = force_exit_after(delay + settings.hard_exit_s, EXIT_FORCED if status == EXIT_OK else status, telemetry)
         try:
+            if delay > 0:
+                await asyncio.sleep(delay)
             failed = await _stop(services, telemetry)
         finally:
             timer.cancel()

@@ -62,7 +62,9 @@ class KafkaSettings(BaseSettings):
     request_timeout_ms: int = Field(default=40_000, ge=1_000, description="Milliseconds that one request to the broker may take.")
     graceful_timeout_s: float = Field(default=20.0, gt=0, description="Seconds that a running batch may go on at shutdown.")
     hard_exit_s: float = Field(
-        default=28.0, gt=0, description="Seconds after the stop signal at which the process ends whatever still hangs."
+        default=28.0,
+        gt=0,
+        description="Seconds after the stop signal and WINNOW_DRAIN_DELAY_S at which the process ends whatever still hangs.",
     )
     group_instance: str | None = Field(
         default=None, description="Static member name, for example the host name: a rolling restart then moves no partitions."

@@ -133,7 +133,7 @@ class Watchdog:
             some = ", ".join(map(str, stalled))
             subscription.stand_still(f"records wait in partitions {some} that nobody takes, and joining the group again did not help")
             return
-        # The request may wait behind one that is never answered; the next look finds out.
+        # The request may wait behind one that is never answered: the group is then joined anew without an answer.
         with contextlib.suppress(KafkaError, OSError, TimeoutError):
             async with asyncio.timeout(LEAVE_S):
                 await subscription.rejoin()

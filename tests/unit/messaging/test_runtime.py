@@ -114,7 +114,7 @@ SCRIPT = """
 
     settings = KafkaSettings(graceful_timeout_s=0.1, hard_exit_s=0.5)
     ready = lambda: os.kill(os.getpid(), signal.SIGTERM)
-    sys.exit(asyncio.run(run([Hanging()], telemetry=Telemetry.plain(), settings=settings, on_ready=ready)))
+    sys.exit(asyncio.run(run([Hanging()], telemetry=Telemetry.plain(), settings=settings, on_ready=ready, drain_delay_s={delay})))
 """
 
 
@@ -122,16 +122,27 @@ SCRIPT = """
 def test_a_shutdown_that_hangs_is_ended_by_the_timer(how):
     """Whether a coroutine or the event loop itself hangs, the process is gone after the hard limit (aiokafka#659, #773)."""
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT.format(how=how))],
+        [sys.executable, "-c", textwrap.dedent(SCRIPT.format(how=how, delay=0))],
         check=False, cwd=REPOSITORY, capture_output=True, timeout=30, env={**os.environ, "PYTHONPATH": "libs"},
     )  # fmt: skip
     assert done.stdout == b"stopping\n"
     assert done.returncode == runtime.EXIT_FORCED
 
 
+def test_a_loop_that_hangs_during_the_drain_delay_is_ended_too():
+    """The timer runs from the stop signal on: what blocks the process before anything stops does not keep it for ever."""
+    hang = "def drain(self): asyncio.get_running_loop().call_later(0.01, time.sleep, 1000)"
+    script = SCRIPT.format(how="pass", delay=0.3).replace("def checks(self)", f"{hang}\n        def checks(self)")
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        check=False, cwd=REPOSITORY, capture_output=True, timeout=30, env={**os.environ, "PYTHONPATH": "libs"},
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == (b"", runtime.EXIT_FORCED), done.stderr
+
+
 def test_a_second_signal_ends_at_once():
     """Whoever presses Ctrl-C twice does not wait for the grace."""
-    script = SCRIPT.format(how="os.kill(os.getpid(), signal.SIGINT); await asyncio.Event().wait()").replace(
+    script = SCRIPT.format(how="os.kill(os.getpid(), signal.SIGINT); await asyncio.Event().wait()", delay=0).replace(
         "hard_exit_s=0.5", "hard_exit_s=500"
     )
     done = subprocess.run(

@@ -1,5 +1,6 @@
 """The watchdog: whose partition stands still, and what is done about it."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +8,8 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaConnectionError
 
 from winnow.contracts.topics import CANDIDATE
+from winnow.messaging import watchdog
+from winnow.messaging.bus import Subscription as BusSubscription
 from winnow.messaging.lag import Lag, LagReader
 from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.watchdog import Watchdog
@@ -97,6 +100,37 @@ async def test_own_partition(world):
     world.subscription.own = {0: 6}
     await world.after(1)
     assert (world.subscription.why, world.cures("restart")) == (None, 1)
+
+
+class Coordinator:
+    """A group's coordinator as aiokafka has it: leaving asks the broker, whose answer may never come."""
+
+    def __init__(self, *, answers: bool) -> None:
+        self.answers, self.generation, self.joins = answers, 7, 0
+
+    async def _leave(self) -> None:
+        if not self.answers:
+            await asyncio.Event().wait()
+        self.reset_generation()
+
+    def maybe_leave_group(self):
+        return asyncio.get_running_loop().create_task(self._leave())
+
+    def reset_generation(self) -> None:
+        self.generation, self.joins = -1, self.joins + 1
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_a_leave_without_an_answer_joins_anew_all_the_same(world, monkeypatch, answers):
+    """The first cure is a new membership, also where the broker says nothing: only what that does not help is a restart."""
+    monkeypatch.setattr(watchdog, "LEAVE_S", 0.01)
+    coordinator = Coordinator(answers=answers)
+    subscriber = SimpleNamespace(consumer=SimpleNamespace(_coordinator=coordinator))
+    real = BusSubscription(CANDIDATE, "group", subscriber, None, None, None, lambda _: None)
+    world.subscription.rejoin = real.rejoin
+    await world.after(0)
+    await world.after(STALL_S)
+    assert (coordinator.joins, world.cures("rejoin"), world.subscription.why) == (1, 1, None)
 
 
 async def test_a_batch_at_work(world):
