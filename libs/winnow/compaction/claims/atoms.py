@@ -164,6 +164,8 @@ def in_context(words: Sequence[str], at: int, atoms: tuple[Atom, ...]) -> tuple[
         return atoms
     word = words[at]
     after = _beside(words[at + 1]) if at + 1 < len(words) else ""
+    if after == "%" and words[at + 2 : at + 3] and words[at + 2][0].isdigit():
+        after = ""  # a remainder: "n = 123 % 256"
     before = _beside(words[at - 1]) if at else ""
     if len(atoms) == 1 and (after in _TELLING or before in MONTHS or not word[-1].isdigit()):
         if atom.digits <= 2 and atom.kind != "decimal" and (found := _of_time(atom, word, before, after)) is not None:  # noqa: PLR2004

@@ -28,6 +28,7 @@ _DATE: Final = re.compile(r"(?<![\d.])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d)
 _MONTHS_OF_YEAR: Final = 12
 _NAMES: Final = "january february march april may june july august september october november december".split()  # noqa: SIM905  a list of words
 _NO_DIGITS: Final = re.compile(r"\D+")
+_PERCENTAGE: Final = re.compile(r"(?<![\w.])(\d{1,9}(?:\.\d{1,9})?) ?(?:%|percent)")
 _UNIT: Final = re.compile(r"\d(%|[a-z]{1,8})")
 #: Seconds of each unit of time.
 _TIMES: Final = {
@@ -95,10 +96,14 @@ class Amounts:
             at = self._text.find(writing, at + 1)
         return False
 
+    @cached_property
+    def _percentages(self) -> list[float]:
+        """Numbers before a percent sign, as shares, ascending."""
+        return sorted({float(number) / _HUNDRED for number in _PERCENTAGE.findall(self._text)})
+
     def _between(self, low: float, high: float) -> bool:
         """Whether some number lies between two, both included."""
-        at = bisect_left(self._numbers, low)
-        return at < len(self._numbers) and self._numbers[at] <= high
+        return _any_between(self._numbers, low, high)
 
     def say(self, atom: Atom, entry: str, words: Sequence[str], at: int) -> bool:
         """Whether the text says the value of an atom in another writing.
@@ -118,6 +123,7 @@ class Amounts:
         return (
             any(map(self._stands, _whole(atom)))
             or any(self._between(low, high) for low, high in _writings(atom, words, at))
+            or self._as_share(atom, words[at])
             or self._in_several_units(atom, entry, words, at)
             or self._as_telephone(atom, entry)
             or self._as_foreign(atom, entry)
@@ -136,6 +142,14 @@ class Amounts:
                     return True
         return False
 
+    def _as_share(self, atom: Atom, word: str) -> bool:
+        """Whether a number below one, and no part of a version, is said as a percentage."""
+        decimals, number = len(atom.shown.partition(".")[2]), float(atom.canon)
+        last = 10.0**-decimals
+        return (
+            decimals > 0 and number < 1.0 and bare(word) == atom.shown and _any_between(self._percentages, number - last / 2, number + last)
+        )
+
     def _as_telephone(self, atom: Atom, entry: str) -> bool:
         """Whether a number is part of a telephone number that is said with other punctuation."""
         numbers = (found.group() for found in _TELEPHONE.finditer(entry) if atom.shown in found.group())
@@ -145,6 +159,12 @@ class Amounts:
         """Whether a number is part of an amount that is said with a point for its decimals."""
         amounts = (_amount(found.group()) for found in _FOREIGN.finditer(entry) if atom.shown in found.group())
         return any(self._between(amount, amount) for amount in amounts)
+
+
+def _any_between(numbers: Sequence[float], low: float, high: float) -> bool:
+    """Whether some number of an ascending list lies between two, both included."""
+    at = bisect_left(numbers, low)
+    return at < len(numbers) and numbers[at] <= high
 
 
 def _writings(atom: Atom, words: Sequence[str], at: int) -> Iterator[tuple[float, float]]:
@@ -159,11 +179,11 @@ def _writings(atom: Atom, words: Sequence[str], at: int) -> Iterator[tuple[float
             yield from (_times(rounded, size / other) for other in _OF_SIZE if size != other)
         if unit in _TIMES:
             others = {_TIMES[unit] / other for other in _TIMES.values()} - {1.0}
-            yield from (_times(rounded if decimals else exact, factor) for factor in sorted(others))
+            near = rounded if decimals else exact
+            # Two days, like every small number, may be anything: 48 hours are looked for in smaller units.
+            yield from (_times(near, factor) for factor in sorted(others) if factor > 1.0 or number * factor != round(number * factor))
         if unit in _PERCENT:
             yield _times(rounded, 1.0 / _HUNDRED)
-    if decimals and number < 1.0:
-        yield _times(rounded, _HUNDRED)
     if decimals == _CENTS:
         yield _times(exact, _HUNDRED)
     if decimals >= _ROUNDED:
