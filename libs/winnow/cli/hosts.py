@@ -45,7 +45,7 @@ def read(
             else:
                 lines.write(one.line() + "\n")
                 done += 1
-    terminal.note(f"{done} boundaries" + ("" if done else ": these sessions were never compacted"))
+    terminal.note(f"{done} {'boundary' if done == 1 else 'boundaries'}" + ("" if done else ": these sessions were never compacted"))
     if bad:
         raise SystemExit(int(ExitCode.FAILURE))
 

@@ -31,7 +31,7 @@ def test_a_session_is_read_and_judged(winnow, tmp_path):
     session, lines, scores = tmp_path / "session.jsonl", tmp_path / "boundaries.jsonl", tmp_path / "scores.jsonl"
     session.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     ran = winnow("hosts", "read", "pi", str(session), "--out", str(lines))
-    assert (ran.code, ran.out, ran.err) == (0, "", "1 boundaries\n")
+    assert (ran.code, ran.out, ran.err) == (0, "", "1 boundary\n")
     assert winnow("judge", str(lines), "--out", str(scores)).code == 0
     result = json.loads(scores.read_text())
     assert (result["id"], result["profile"], len(result["entries"])) == ("run-9#1", "pi", 1)
