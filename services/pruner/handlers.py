@@ -207,8 +207,8 @@ class PrunerHandler:
                     "boundary_committed", boundary=str(event.boundary_id), outcome=event.outcome.value, reason=reason,
                     mode=event.mode.value, kept=len(event.decisions) - event.pruned, pruned=event.pruned,
                 )  # fmt: skip
-            for d in event.decisions:
-                metrics.count("winnow_entries_total", section_class=d.section_class.value, decision=d.decision.value)
+        for (section_class, decision), number in Counter((d.section_class, d.decision) for event in fresh for d in event.decisions).items():
+            metrics.count("winnow_entries_total", number, section_class=section_class.value, decision=decision.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ class KafkaSettings(BaseSettings):
         ge=1,
         le=30_000,
         description="Milliseconds that the broker may hold a fetch which finds nothing. "
-        "Apache Kafka ends the wait when a record comes; the embedded broker does not.",
+        "Apache Kafka ends the wait when a record comes, so 500 spares work there; the embedded broker does not.",
     )
     session_timeout_ms: int = Field(default=45_000, ge=500, description="Milliseconds without a heartbeat until a consumer counts as dead.")
     heartbeat_interval_ms: int = Field(default=3_000, ge=50, description="Milliseconds between heartbeats.")
