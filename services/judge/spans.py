@@ -14,6 +14,7 @@ from opentelemetry.util.types import AttributeValue
 from winnow.contracts.vocabulary import Outcome
 from winnow.judging.port import Judge, JudgeAnswer, JudgeCall
 from winnow.telemetry import Attr, Traces
+from winnow.telemetry.traces import safe
 
 OPERATION = "decide"
 
@@ -27,22 +28,24 @@ def record(
     """
     if not traces.recording or not judge.capabilities.remote:
         return
-    own: dict[str, AttributeValue] = {
+    reason = None if answer.reason is None else answer.reason.value
+    own: dict[Attr, AttributeValue | None] = {
         Attr.JUDGE: judge.id.name,
         Attr.OUTCOME: answer.outcome.value,
+        Attr.REASON: reason,
         Attr.JUDGE_REQUESTS: sum(call.requests for call in answer.calls),
         Attr.ENTRIES_TOTAL: len(answer.scores),
         Attr.ENTRIES_UNSCORED: sum(score.score is None for score in answer.scores),
     }
-    if answer.reason is not None:
-        own[Attr.REASON] = answer.reason.value
-    span = traces.tracer.start_span(f"judge {judge.id.name}", context=context, kind=SpanKind.INTERNAL, attributes=own, start_time=began_ns)
+    span = traces.tracer.start_span(
+        f"judge {judge.id.name}", context=context, kind=SpanKind.INTERNAL, attributes=safe(own), start_time=began_ns
+    )
     inside = trace.set_span_in_context(span, context)
     for call in answer.calls:
         if call.requests:
             _call(traces, inside, judges, judge, call, began_ns, ended_ns)
     if answer.outcome is Outcome.UNJUDGED:
-        span.set_status(Status(StatusCode.ERROR, own.get(Attr.REASON, "")))  # type: ignore[arg-type]  # a text, see above
+        span.set_status(Status(StatusCode.ERROR, reason or ""))
     span.end(ended_ns)
 
 
@@ -69,7 +72,7 @@ def _call(
         f"{OPERATION} {call.asked_model or call.model}",
         context=context,
         kind=SpanKind.CLIENT,
-        attributes={name.value: value for name, value in known.items() if value is not None},
+        attributes=safe(known),
         start_time=began_ns,
     )
     if call.error is not None:

@@ -15,7 +15,7 @@ from opentelemetry.util.types import AttributeValue
 
 from winnow.telemetry.settings import TelemetrySettings
 from winnow.telemetry.spans import Attr
-from winnow.telemetry.traces import package_version, resource
+from winnow.telemetry.traces import package_version, resource, safe
 
 #: Name of the event, by the conventions.
 EVENT = "gen_ai.evaluation.result"
@@ -49,7 +49,7 @@ class Evaluations:
         if scored:
             attributes[Attr.EVALUATION_SCORE.value] = supported / scored
             attributes[Attr.EVALUATION_LABEL.value] = label(supported, scored)
-        attributes |= {name.value: value for name, value in more.items() if value is not None}
+        attributes |= safe(more)
         now = time.time_ns()
         self._logger.emit(
             timestamp=now,

@@ -13,12 +13,15 @@ from opentelemetry.trace import NoOpTracer, Span, SpanKind, Status, StatusCode, 
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from opentelemetry.util.types import AttributeValue
 
+from winnow.telemetry.redaction import mask_text, printable
 from winnow.telemetry.settings import TelemetrySettings
 from winnow.telemetry.spans import Attr
 
 #: Bytes of a trace header that is read; the specification needs 512, and a longer one is an attack or a mistake.
 MAX_HEADER_BYTES = 1024
 _HEADERS = ("traceparent", "tracestate")
+#: Characters of an attribute: names have 200 at most.
+MAX_VALUE_CHARS = 200
 
 
 def package_version() -> str:
@@ -39,7 +42,16 @@ def annotate(context: Context | None, attributes: Mapping[Attr, AttributeValue |
     """Set attributes of the span of a context, where it is recorded; None is left out. Content never stands in an attribute."""
     span = get_current_span(context)
     if span.is_recording():
-        span.set_attributes({name.value: value for name, value in attributes.items() if value is not None})
+        span.set_attributes(safe(attributes))
+
+
+def safe(attributes: Mapping[Attr, AttributeValue | None]) -> dict[str, AttributeValue]:
+    """Attributes as they may leave: None is left out; names that others choose (a host, a model) are one short line without secrets."""
+    return {
+        name.value: mask_text(printable(value, MAX_VALUE_CHARS)) if isinstance(value, str) else value
+        for name, value in attributes.items()
+        if value is not None
+    }
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """TLS and sign-in to Kafka and PostgreSQL and of the gateway: what is let in, what is not, and what is said then."""
 
+import asyncio
 import base64
 import secrets
 import ssl
@@ -8,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAuthorizationFailedError
 from aiokafka.protocol.admin import CreateAclsRequest
@@ -94,7 +95,7 @@ async def test_the_wrong_protocol_is_told_from_a_wrong_password(secured_kafka):
 
 
 async def test_the_broker_keeps_tenants_apart_by_prefix(secured_kafka):
-    """With a prefix and a rule for each tenant, another's principal does not write there: the line that Winnow itself does not draw."""
+    """With a prefix and a rule for each tenant, another's principal neither writes nor reads there: the line that Winnow does not draw."""
     admin = AIOKafkaAdminClient(bootstrap_servers=secured_kafka.broker.bootstrap)
     await admin.start()
     name = "rival." + CANDIDATE.name
@@ -108,6 +109,13 @@ async def test_the_broker_keeps_tenants_apart_by_prefix(secured_kafka):
     async with AIOKafkaProducer(**options) as producer:
         with pytest.raises(TopicAuthorizationFailedError):
             await producer.send_and_wait(name, b"forged", key=b"rival/r")
+    for group in (None, "rival.winnow.retriever.boundary.candidate.v1"):
+        reader = AIOKafkaConsumer(name, group_id=group, **options)
+        try:
+            with pytest.raises(TopicAuthorizationFailedError):
+                await asyncio.wait_for(reader.start(), 20)
+        finally:
+            await reader.stop()
 
 
 async def test_nobody_there_is_not_a_refusal():

@@ -8,8 +8,8 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
-from winnow.telemetry import TelemetrySettings, Traces
-from winnow.telemetry.traces import open_traces
+from winnow.telemetry import Attr, TelemetrySettings, Traces
+from winnow.telemetry.traces import annotate, open_traces
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -97,3 +97,20 @@ def test_a_span_tells_the_kind_of_an_error_alone():
     assert not span.status.is_ok
     assert "private" not in span.to_json()
     traces.close()
+
+
+def test_names_that_others_choose_are_one_line_without_secrets():
+    """A host or a model is a caller's or a provider's word: no key, no line end, no endless text leaves in an attribute."""
+    exporter = InMemorySpanExporter()
+    traces = open_traces(TelemetrySettings(), "judge", exporter)
+    with traces.current("work", context=Context(), kind=SpanKind.INTERNAL) as span:
+        said = {Attr.HOST: f"pi sk-{'a1' * 20}\n{'x' * 1000}", Attr.GENAI_RESPONSE_MODEL: "m-1", Attr.OFFSET: 7, Attr.REASON: None}
+        annotate(trace.set_span_in_context(span), said)
+    traces._provider.force_flush()
+    [done] = exporter.get_finished_spans()
+    traces.close()
+    host = done.attributes["winnow.host"]
+    assert host.startswith("pi sk-***\\n")
+    assert len(host) < 300
+    assert (done.attributes["gen_ai.response.model"], done.attributes["messaging.kafka.offset"]) == ("m-1", 7)
+    assert "winnow.reason" not in done.attributes
