@@ -1,6 +1,7 @@
 """`winnow alerts`: what operators were told, and what Winnow did about it."""
 
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ def alerts(
     *,
     before: Annotated[datetime | None, typer.Option(help="Only those before this time (UTC): the next page.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="How many.")] = 20,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw them over time into an .svg or .png file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON an alert.")] = False,
 ) -> None:
     """List alerts, newest first: the evidence with its guarantee class, what was done, and whether the webhook took it."""
@@ -29,11 +31,20 @@ def alerts(
     from winnow.storage import alerts as stored
     from winnow.storage import webhooks
 
+    if plot is not None:
+        from winnow.cli.monitor_plot import check
+
+        check(plot)
+
     async def work(tx: "AsyncConnection") -> "tuple[list[Alert], dict[str, Standing]]":
         found = await stored.page(tx, fleet, before=before.replace(tzinfo=UTC) if before else None, limit=limit)
         return found, await webhooks.standing(tx, [a.alert_id for a in found])
 
     (found, sent), terminal = in_transaction(work), Terminal()
+    if plot is not None:
+        from winnow.cli.overview_plot import Moment, timeline
+
+        timeline(plot, [Moment(alert.at.astimezone(UTC), alert.fleet, alert.kind.value) for alert in found])
     if as_json:
         for alert in found:
             terminal.json(alert.model_dump(mode="json") | {"webhook": _delivery(sent.get(str(alert.alert_id)))})

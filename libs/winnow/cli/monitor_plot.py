@@ -4,13 +4,16 @@ import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from winnow.assurance.blocks import of_losses
 from winnow.assurance.changepoint import change_window
 from winnow.assurance.config import MonitorConfig
 from winnow.assurance.monitor import fold, initial
 from winnow.contracts.errors import Permanent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Points of a curve at most, and blocks whose mean loss is shown.
 POINTS: Final = 1_000
@@ -71,10 +74,15 @@ def draw(place: Path, config: MonitorConfig, streams: Sequence[Drawn]) -> None:
         above.set(ylabel="evidence, log10", title=f"budget {config.alpha:g}, {config.method}")
         below.set(xlabel="unit", ylabel="mean loss of a block")
         above.legend(loc="upper left", fontsize="small")
-        try:
-            figure.savefig(place, metadata={"Date": None} if place.suffix.lower() == ".svg" else {})
-        except OSError as exc:
-            raise Permanent(f"{place}: {exc.strerror or exc}") from None
+        save(figure, place)
+
+
+def save(figure: "Figure", place: Path) -> None:
+    """Write a chart; equal charts are equal bytes as SVG. Raise `Permanent` where that is not possible."""
+    try:
+        figure.savefig(place, metadata={"Date": None} if place.suffix.lower() == ".svg" else {})
+    except OSError as exc:
+        raise Permanent(f"{place}: {exc.strerror or exc}") from None
 
 
 def _curve(

@@ -45,15 +45,27 @@ def _default(context: typer.Context) -> None:
 
 
 def listed(
-    fleet: Annotated[str | None, typer.Option("--fleet", help="One fleet; left out: all.")] = None, *, as_json: Json = False
+    fleet: Annotated[str | None, typer.Option("--fleet", help="One fleet; left out: all.")] = None,
+    *,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw evidence and alarm levels into an .svg or .png file.")] = None,
+    as_json: Json = False,
 ) -> None:
     """List streams: status, evidence and the level that is an alarm, units, missing grades, verdict."""
     from winnow.storage import overview
+
+    if plot is not None:
+        from winnow.cli.monitor_plot import check
+
+        check(plot)
 
     async def work(tx: "AsyncConnection") -> "list[StreamView]":
         return await overview.streams(tx, fleet)
 
     terminal, found = Terminal(), in_transaction(work)
+    if plot is not None:
+        from winnow.cli.overview_plot import Meter, meters
+
+        meters(plot, [Meter(f"{s.fleet} {s.stream}", s.status, s.log_evidence, math.log(s.level) if s.level else None) for s in found])
     if as_json:
         for one in found:
             terminal.json(_value(one))

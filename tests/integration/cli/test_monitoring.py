@@ -80,6 +80,21 @@ def test_show_plots(operate, played, tmp_path):
     assert (code, ".svg or .png" in err) == (1, True)
 
 
+@pytest.mark.parametrize("command", [("streams", "list"), ("alerts",)])
+def test_overviews_are_drawn(operate, played, tmp_path, command):
+    """Evidence beside its level, and alerts over time, are drawn as SVG or PNG; nothing to draw and another ending are refused in words."""
+    pytest.importorskip("matplotlib")
+    for name in ("1.svg", "2.svg", "3.png"):
+        code, _, err = operate(*command, "--fleet", played, "--plot", str(tmp_path / name))
+        assert code == 0, err
+    assert (tmp_path / "1.svg").read_bytes() == (tmp_path / "2.svg").read_bytes()
+    assert ("alarm level" if command[0] == "streams" else "raised") in (tmp_path / "1.svg").read_text()
+    assert (tmp_path / "3.png").read_bytes().startswith(b"\x89PNG")
+    code, _, err = operate(*command, "--fleet", "nobody", "--plot", str(tmp_path / "none.svg"))
+    assert (code, "1 to 60 rows" in err) == (1, True)
+    assert operate(*command, "--plot", str(tmp_path / "x.gif"))[0] == 1
+
+
 def test_replay(operate, played, database):
     """A replay tells that the state is that of the ledger, and with another exit code that it is not; `--repair` mends it."""
     code, out, _ = operate("streams", "replay", "harm", "--fleet", played, "--json")
