@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import TopicAuthorizationFailedError
 
 from winnow.contracts import limits
 from winnow.contracts.envelope import headers_for
@@ -120,23 +121,30 @@ class Publisher:
         return enqueue
 
     async def _send_all(self, enqueues: Sequence[tuple[str, Callable[[], Awaitable[asyncio.Future[object]]]]]) -> list[Exception | None]:
-        """Queue one after another (that is the order), then wait for all confirmations. Each has the topic that it goes to."""
-        futures: list[asyncio.Future[object]] = []
+        """Queue one after another (that is the order), then wait for all confirmations. Each has the topic that it goes to.
+
+        What cannot be queued ends the queueing, but for a topic that the broker hides: that holds up its own records alone.
+        """
+        futures: dict[int, asyncio.Future[object]] = {}
+        errors: dict[int, Exception] = {}
+        hidden: dict[str, Exception] = {}
         failed: Exception | None = None
-        for _, enqueue in enqueues:
+        for n, (topic, enqueue) in enumerate(enqueues):
+            if (known := failed or hidden.get(topic)) is not None:
+                errors[n] = known
+                continue
             try:
-                futures.append(await enqueue())
+                futures[n] = await enqueue()
+            except TopicAuthorizationFailedError as exc:
+                errors[n] = hidden[topic] = exc
             except Exception as exc:  # noqa: BLE001  whatever it is, the confirmations that are under way must be awaited first
-                failed = exc
-                break
-        settled = await asyncio.gather(*futures, return_exceptions=True)
-        results: list[Exception | None] = []
-        for outcome in settled:
-            if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
+                errors[n] = failed = exc
+        for n, outcome in zip(futures, await asyncio.gather(*futures.values(), return_exceptions=True), strict=True):
+            if isinstance(outcome, Exception):
+                errors[n] = outcome
+            elif isinstance(outcome, BaseException):
                 raise outcome
-            results.append(outcome if isinstance(outcome, Exception) else None)
-        results.extend([failed] * (len(enqueues) - len(results)))
-        return [self._explained(topic, error) for (topic, _), error in zip(enqueues, results, strict=True)]
+        return [self._explained(topic, errors.get(n)) for n, (topic, _) in enumerate(enqueues)]
 
     def _explained(self, topic: str, error: Exception | None) -> Exception | None:
         """`error`, or what the broker's rules forbid where that is what it says; remembered until the topic is written again."""

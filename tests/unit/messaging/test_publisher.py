@@ -3,12 +3,14 @@
 import asyncio
 
 import pytest
+from aiokafka.errors import TopicAuthorizationFailedError
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.messaging.support import NOW, candidate, outgoing
 from winnow.contracts.errors import TooLarge
+from winnow.contracts.rights import NotAllowed
 from winnow.contracts.topics import CANDIDATE, EVIDENCE
 from winnow.messaging.publisher import Publisher, check_size, record_bytes
 from winnow.messaging.records import Outgoing
@@ -85,6 +87,7 @@ async def test_after_an_error_in_queueing_nothing_behind_it_is_sent():
     errors = await publisher.send_each([outgoing(candidate(n)) for n in range(1, 5)])
     assert [type(e).__name__ for e in errors] == ["NoneType", "TimeoutError", "TimeoutError", "TimeoutError"]
     assert len(producer.queued) == 1
+    assert publisher.refused == {}, "no rule of the broker is made up for it"
 
 
 @given(
@@ -106,3 +109,29 @@ def test_the_largest_bodies_of_the_contract_fit():
         check_size(topic, b"x" * topic.max_body_bytes, key)
         with pytest.raises(TooLarge, match="claim check"):
             check_size(topic, b"x" * (topic.max_body_bytes + 1), key)
+
+
+async def test_a_topic_that_the_broker_hides_holds_up_its_own_records_alone():
+    """Others go out in their order, the refusal says what to grant, and it is over with the first record that is confirmed."""
+    producer, telemetry, publisher = made("p.")
+    allowed: list[bool] = []
+    items = [
+        Outgoing(topic=topic, key=f"f/r{n}", body=b"%d" % n, event_id=str(n), time=NOW)
+        for n, topic in enumerate((CANDIDATE, EVIDENCE, EVIDENCE, CANDIDATE))
+    ]
+
+    async def send(topic, **fields):
+        if topic.endswith(EVIDENCE.name) and not allowed:
+            raise TopicAuthorizationFailedError(topic)
+        return await plain(topic, **fields)
+
+    plain, producer.send = FakeProducer.send.__get__(FakeProducer()), send
+    errors = await publisher.send_each(items)
+    assert [error is None for error in errors] == [True, False, False, True]
+    assert all(isinstance(error, NotAllowed) for error in errors[1:3])
+    assert "--operation Write --topic p." + EVIDENCE.name in str(errors[1])
+    assert set(publisher.refused) == {"p." + EVIDENCE.name}
+    assert telemetry.metrics.value("winnow_publish_errors_total", service="judge", topic=EVIDENCE.name) == 2
+    allowed.append(True)
+    assert await publisher.send_each(items) == [None] * 4
+    assert publisher.refused == {}
