@@ -3,11 +3,12 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.console.place import Place, standing
 from tests.console.world import World, fill
 from tests.harness import databases
 from tests.harness.data import REPOSITORY
@@ -70,3 +71,10 @@ def world(chromium, broker, postgres, database_template, topic_prefix, tmp_path_
             yield made
         finally:
             spawner.stop()
+
+
+@pytest.fixture
+async def place(database: databases.Database) -> AsyncIterator[Place]:
+    """A gateway with a boundary and a dead letter of one fleet."""
+    async with standing(database.dsn) as made:
+        yield made

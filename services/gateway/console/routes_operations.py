@@ -15,8 +15,10 @@ from services.gateway.console.pages import ROOT, PageRoute, redirect
 from services.gateway.console.routes_session import reasoned_form
 from services.gateway.console.views import letters
 from services.gateway.parts import parts_of
+from services.gateway.problems import ProblemError
+from winnow.client.api import ProblemReason
 from winnow.contracts.access import Right
-from winnow.storage import audit, dead_letters, glance, judge_reports
+from winnow.storage import audit, dead_letters, fleets, glance, judge_reports
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
@@ -32,17 +34,21 @@ JUDGES = timedelta(days=30)
 async def hold(request: Request, viewer: SignedIn, fleet: str) -> Response:
     """Let nothing be pruned until the fleet is released; where it is held already, the first reason stays."""
     key = viewer.within(fleet, Right.OPERATE)
-    because = await reasoned_form(request, viewer)
-    await parts_of(request).operating.hold(key, because)
+    fields = await reasoned_form(request, viewer)
+    await parts_of(request).operating.hold(key, fields["because"])
     return redirect(f"{ROOT}/fleets/{fleet}")
 
 
 @router.post(ROOT + "/fleets/{fleet}/release")
 async def release(request: Request, viewer: SignedIn, fleet: str) -> Response:
-    """End a hold: the fleet's own mode counts again, and streams that had alarmed begin a new epoch."""
+    """End the hold that the person has read of: the fleet's own mode counts again, and streams that had alarmed begin a new epoch."""
     key = viewer.within(fleet, Right.OPERATE)
-    because = await reasoned_form(request, viewer, confirmed="what held it is mended")
-    await parts_of(request).operating.release(key, because)
+    fields = await reasoned_form(request, viewer, confirmed="what held it is mended")
+    async with console_of(request).reading.of(fleet) as tx:
+        state = (await fleets.load(tx, [fleet])).get(fleet)
+    if state is not None and state.held_since is not None and fields.get("since") != state.held_since.isoformat():
+        raise ProblemError(ProblemReason.INVALID, "the fleet is held for another reason by now; load its page again, and read it first")
+    await parts_of(request).operating.release(key, fields["because"])
     return redirect(f"{ROOT}/fleets/{fleet}")
 
 
@@ -74,7 +80,7 @@ async def letter(request: Request, viewer: SignedIn, fleet: str, letter_id: RowI
 async def replay(request: Request, viewer: SignedIn, fleet: str, letter_id: RowId) -> Response:
     """Put the original body on its topic again, through the outbox, and write down who did it and why."""
     key = viewer.within(fleet, Right.OPERATE)
-    because = await reasoned_form(request, viewer, confirmed="the cause is mended")
+    because = (await reasoned_form(request, viewer, confirmed="the cause is mended"))["because"]
     console = console_of(request)
     try:
         async with console.reading.of(fleet, writes=True) as tx:

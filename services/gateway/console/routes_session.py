@@ -56,8 +56,8 @@ async def signed_form(request: Request, viewer: Viewer) -> dict[str, str]:
     return fields
 
 
-async def reasoned_form(request: Request, viewer: Viewer, *, confirmed: str | None = None) -> str:
-    """The reason in a form of the viewer's session, as one line.
+async def reasoned_form(request: Request, viewer: Viewer, *, confirmed: str | None = None) -> dict[str, str]:
+    """The fields of a form of the viewer's session whose reason, `because`, is there, as one line.
 
     Raise `ProblemError` where there is none, or where it lacks the confirmation that `confirmed` says in words.
     """
@@ -67,7 +67,7 @@ async def reasoned_form(request: Request, viewer: Viewer, *, confirmed: str | No
         raise ProblemError(ProblemReason.INVALID, "say why: the reason goes into the audit trail")
     if confirmed is not None and fields.get("confirmed") != "yes":
         raise ProblemError(ProblemReason.INVALID, f"confirm that {confirmed}, then send the form again")
-    return because
+    return fields | {"because": because}
 
 
 @router.get(SIGN_IN)
