@@ -81,7 +81,7 @@ def read_headers(headers: Iterable[tuple[str, bytes | None]]) -> Envelope:
 
 def check_type(topic: Topic, envelope: Envelope) -> None:
     """The record is of its topic's type and major version. Raise `SchemaTooNew` for a newer one, `Invalid` for another type."""
-    if envelope.type is None:
+    if envelope.type is None or envelope.type == topic.event_type:
         return
     said, own = _TYPE.fullmatch(envelope.type), _TYPE.fullmatch(topic.event_type)
     if own is None or said is None or said["name"] != own["name"] or int(said["major"]) < int(own["major"]):

@@ -1,7 +1,7 @@
 """What all events share: frozen models, strict names, and texts that travel inline or by handle."""
 
 import hashlib
-from datetime import UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from typing import Annotated, Self
 from uuid import UUID
 
@@ -12,6 +12,8 @@ from winnow.contracts import limits
 
 def _on_the_calendar(value: datetime) -> datetime:
     """Refuse moments that have no year in UTC: they could be neither stored nor compared."""
+    if MINYEAR < value.year < MAXYEAR:  # no offset is a day
+        return value
     try:
         value.astimezone(UTC)
     except OverflowError:
