@@ -21,9 +21,16 @@ _MUST: Final = re.compile(r"\b(?:must|always|required?|has to|have to|mandatory|
 _MAY: Final = re.compile(r"\b(?:may|can|could|optional(?:ly)?|might|allowed)\b")
 _ALL: Final = re.compile(r"\b(?:all|every|any|each|entire|whole|everything|everyone)\b")
 _ONE: Final = re.compile(r"\b(?:only|just|single|first|one|some)\b")
-_MAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}|(?<!\w)[@#][a-z][\w-]{1,40}")
+_ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}")
+#: Words that two sentences share that send the same thing.
+_SAME_ERRAND: Final = 2
+_MAIL: Final = re.compile(_ADDRESS.pattern + r"|(?<!\w)[@#][a-z][\w-]{1,40}")
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 _CLAUSE: Final = re.compile(r"[;.!?]\s+|\n+")
+#: Where a sentence is parted once more: a condition may be one half of it.
+_PARTS: Final = re.compile(r",\s+|\s*[();:]\s*|\s+(?=but\b|unless\b|otherwise\b)")
+#: Tokens that a part of a sentence must have.
+_PART_TOKENS: Final = 3
 #: Sentences of a text, and characters of one, that are read: a long sentence is no single condition.
 _SENTENCES: Final = 2_000
 _SENTENCE_CHARS: Final = 400
@@ -77,18 +84,31 @@ class Conditions:
         return [(share, self._sentences[at]) for share, at in sorted(alike, key=lambda one: (-one[0], one[1])) if share >= _ALIKE]
 
 
-def rewritten(lowered: Sequence[str], task: str, user_turns: Sequence[str]) -> Iterator[Rewritten]:
+def rewritten(lowered: Sequence[str], ruled: Sequence[bool], task: str, user_turns: Sequence[str], everything: str) -> Iterator[Rewritten]:
     """Yield the entries that restate a condition of the task or of a user turn with one thing changed.
 
-    Entries are in lower case, normalised, without marker; the first 400 that could be conditions are read.
+    Args:
+        lowered: entries in lower case, normalised, without marker; the first 400 that could be conditions are read.
+        ruled: of each entry whether its section is one of rules: there it is a condition however it is worded.
+        task: P.
+        user_turns: what users say in the span.
+        everything: all texts of the boundary, in lower case.
     """
-    asking = [at for at, text in enumerate(lowered) if len(text) <= _SENTENCE_CHARS and not _CONDITION.isdisjoint(text.split())]
+    asking = [
+        at
+        for at, (text, rule) in enumerate(zip(lowered, ruled, strict=True))
+        if len(text) <= _SENTENCE_CHARS and (rule or "@" in text or not _CONDITION.isdisjoint(text.split()))
+    ]
     if not asking:
         return
     sources = [_of_task(task) if len(task) <= _TASK_CHARS else Conditions([task], 0)]
     if user_turns:
         sources.append(Conditions(user_turns, 1))
     for entry in asking[:_ENTRIES]:
+        redirected = _redirected(lowered[entry], (task, *user_turns), everything) if "@" in lowered[entry] else None
+        if redirected is not None:
+            yield Rewritten(entry, f"recipient: {lowered[entry].strip()}", *redirected)
+            continue
         for clause in _CLAUSE.split(lowered[entry]):
             own = _condition(clause)
             if len(own.tokens) < _TOKENS:
@@ -100,6 +120,21 @@ def rewritten(lowered: Sequence[str], task: str, user_turns: Sequence[str]) -> I
                 nearest = found[0][1]
                 yield Rewritten(entry, f"{changes[0]}: {clause.strip()}", nearest.text, nearest.source)
                 break
+
+
+def _redirected(text: str, said: Sequence[str], everything: str) -> tuple[str, int] | None:
+    """The sentence of task or user that names an address where an entry names one that nobody says, and its source; None: there is none."""
+    if all(address in everything for address in _ADDRESS.findall(text)):
+        return None
+    own = frozenset(tokens(_ADDRESS.sub(" ", text)))
+    for source, one in enumerate(said):
+        for sentence in _SENTENCE.split(normalise(one).lower()) if "@" in one else ():
+            head = sentence[:_SENTENCE_CHARS]
+            if "@" not in head or _ADDRESS.search(head) is None:
+                continue
+            if len(own.intersection(tokens(_ADDRESS.sub(" ", head)))) >= _SAME_ERRAND:
+                return head.strip(), source
+    return None
 
 
 def _change(own: _Condition, other: _Condition) -> str | None:
@@ -147,6 +182,8 @@ def _sentences(text: str, source: int) -> tuple[_Condition, ...]:
         stripped = sentence.strip(" -*\t")
         if stripped and len(stripped) <= _SENTENCE_CHARS and not _CONDITION.isdisjoint(stripped.split()):
             found.append(_condition(stripped, source))
+            parts = _PARTS.split(stripped)
+            found += [one for part in parts if len(parts) > 1 and len((one := _condition(part, source)).tokens) >= _PART_TOKENS]
             if len(found) >= _SENTENCES:
                 break
     return tuple(found)

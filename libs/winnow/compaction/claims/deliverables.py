@@ -31,10 +31,10 @@ _ARTEFACTS: Final = {
     for form in forms
 }
 _MAKING: Final = frozenset(
-    {"create", "write", "produce", "prepare", "generate", "draft", "make", "compile", "deliver", "build", "design", "compose"}
+    {"create", "write", "produce", "prepare", "generate", "draft", "make", "compile", "deliver", "build", "design", "compose", "set"}
 )
 _MADE: Final = re.compile(
-    rf"\b(?:{'|'.join(sorted(_MAKING))})\s"
+    rf"\b(?:{'|'.join(sorted(_MAKING - {'set'}))}|set up)\s"
     r"(?:[\w-]{1,20}\s){0,5}?"
     rf"({'|'.join(sorted(map(re.escape, _ARTEFACTS), key=len, reverse=True))})\b"
 )

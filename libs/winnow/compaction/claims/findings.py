@@ -26,6 +26,8 @@ from winnow.contracts.vocabulary import FindingKind, MessageKind, ProvenanceClas
 MAX_FINDINGS: Final = 8
 _CHARS: Final = 80
 _DIGIT: Final = re.compile(r"[0-9]")
+#: Titles of sections that hold rules.
+_RULES: Final = re.compile(r"\b(?:constraints?|rules?|polic(?:y|ies)|guidelines?|requirements?)\b")
 #: Cells of the table that says which record holds which word of which entries; more entries are read a group at a time. Columns that an
 #: entry takes there, and groups that are compared.
 _CELLS: Final = 8_000_000
@@ -77,7 +79,10 @@ def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[S
     outputs = {output.message for output in corpus.outputs}
     for done in stale(entries, corpus.messages, outputs):
         found[done.entry].append(_by_message(FindingKind.STALE, done.claim, corpus.messages[done.output].text, done.output, corpus))
-    for other in rewritten(lowered, "\n".join(source_texts(corpus, Role.TASK)), source_texts(corpus, Role.USER)):
+    of_rules = {section: _RULES.search(section.lower()) is not None for section in {entry.section for entry in entries}}
+    ruled = [of_rules[entry.section] for entry in entries]
+    task, users = "\n".join(source_texts(corpus, Role.TASK)), source_texts(corpus, Role.USER)
+    for other in rewritten(lowered, ruled, task, users, corpus.pieces.joined):
         found[other.entry].append(_condition(other, corpus))
     for made in invented(entries, corpus):
         found[made.entry].append(Finding(kind=FindingKind.INVENTED_DELIVERABLE, claim=one_line(made.claim, _CHARS)))

@@ -9,6 +9,7 @@ from collections.abc import Container, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from winnow.compaction.claims.acts import Act, acts_of, squeezed
+from winnow.compaction.claims.commands import VERBS, run_by
 from winnow.compaction.segments import Entry
 from winnow.compaction.text import strip_marker
 from winnow.contracts.events import Message
@@ -33,7 +34,7 @@ _QUOTED: Final = re.compile(r"`([^`\n]{2,200})`")
 _CODE: Final = re.compile(r"\b(?=[a-z0-9_-]*\d)(?=[a-z0-9_-]*[a-z])[a-z0-9_-]{4,64}\b|#\d{1,9}\b|\b\d{4,12}\b")
 _PATH: Final = re.compile(r"[\w./~-]*\w\.[a-z]\w{0,8}\Z|[\w.~-]*/[\w./~-]+\Z")
 _WORD: Final = re.compile(r"[a-z]+(?:-[a-z]+)?")
-_RUN: Final = frozenset({"run", "execute", "start", "launch", "call", "invoke", "perform"})
+_RUN: Final = frozenset({"run", "execute", "start", "launch", "call", "invoke", "perform", "test", "try"})
 _WRITE: Final = frozenset({"create", "write", "save", "generate", "add"})
 _WRITERS: Final = re.compile(r"write|create|edit|insert|str_replace|patch|\b(?:cat|tee|touch|echo)\b|>")
 #: Acts on a record that a tool does by name ("cancel_reservation" cancels), so that verb and id are the whole of it.
@@ -73,7 +74,11 @@ def stale(entries: Sequence[Entry], messages: Sequence[Message], sources: Contai
     opened = [
         (number, text) for number, entry in enumerate(entries) if (text := _open_work(entry, titled=titled[entry.section])) is not None
     ]
-    named = [(number, text, verb) for number, text in opened[:_ENTRIES] if (verb := _verb(text)) in _ON_RECORDS or _QUOTED.search(text)]
+    named = [
+        (number, text, verb)
+        for number, text in opened[:_ENTRIES]
+        if (verb := _verb(text)) in _ON_RECORDS or verb in VERBS or _QUOTED.search(text)
+    ]
     if not named:
         return  # no act that could be found again
     acts = [act for act in acts_of(messages, sources) if act.answer is not None][-_ACTS:]
@@ -121,7 +126,7 @@ def _done_by(text: str, verb: str, acts: Sequence[Act]) -> Act | None:
         for act in reversed(acts):
             if quoted[0] in act.arguments and (_WRITERS.search(act.tool) or _WRITERS.search(act.arguments[:100])) and not act.failed:
                 return act
-    return _on_record(text, verb, quoted, acts)
+    return _on_record(text, verb, quoted, acts) or run_by(text.replace("`", ""), verb, acts)
 
 
 def _is_all(text: str, quoted: str) -> bool:
