@@ -75,16 +75,20 @@ async def _watched(terminal: Terminal, environment: Mapping[str, str], *, interv
 
 
 async def waiting(settings: "KafkaSettings") -> list[Waiting]:
-    """All lags with their ages. Raise `Unreachable` or `BrokerRefuses` where no broker lets us in."""
+    """All lags with their ages. Raise `Unreachable` or `BrokerRefuses` where no broker lets us in, `NotAllowed` where one hides topics."""
     from aiokafka.errors import KafkaConnectionError, KafkaError
 
-    from winnow.messaging.lag import LagReader
+    from winnow.messaging import rights
+    from winnow.messaging.lag import CONSUMPTIONS, LagReader
 
     until = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
         try:
             async with LagReader(settings) as reader:
-                return [Waiting(lag=one, ages=await reader.oldest(one)) for one in await reader.read()]
+                lags = await reader.read()
+                if len(lags) < len(CONSUMPTIONS):
+                    await rights.check(settings, [])  # a topic that the broker hides is not one that nobody has made
+                return [Waiting(lag=one, ages=await reader.oldest(one)) for one in lags]
         except KafkaError as exc:
             # A fresh broker makes its offsets topic with the first question about a group, and has no coordinator until then.
             if exc.retriable and not isinstance(exc, KafkaConnectionError) and asyncio.get_running_loop().time() < until:

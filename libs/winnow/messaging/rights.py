@@ -66,8 +66,9 @@ def needs(services: Iterable[str], settings: KafkaSettings, topics: Sequence[Top
 async def missing(admin: AIOKafkaAdminClient, rights: Sequence[Right]) -> list[Right]:
     """Which of `rights` the broker does not grant to this client. What a broker does not tell counts as granted. Raise `KafkaError`."""
     allowed = await _of_topics(admin, [right.name for right in rights if right.resource is Resource.TOPIC])
+    deadline = asyncio.get_running_loop().time() + COORDINATOR_S
     for name in dict.fromkeys(right.name for right in rights if right.resource is Resource.GROUP):
-        allowed[Resource.GROUP, name] = await _of_group(admin, name)
+        allowed[Resource.GROUP, name] = await _of_group(admin, name, deadline)
     lacking = [right for right in rights if not allowed[right.resource, right.name] >> BITS[right.operation] & 1]
     more = {(right.resource, right.name) for right in lacking if right.operation is not Operation.DESCRIBE}
     # Whoever may read or write may describe: it need not be granted beside it.
@@ -112,9 +113,8 @@ async def _of_topics(admin: AIOKafkaAdminClient, names: Sequence[str]) -> dict[t
     return {key: ~0 if bits == UNTOLD else bits for key, bits in allowed.items()}
 
 
-async def _of_group(admin: AIOKafkaAdminClient, name: str) -> int:
-    """Bits of what is allowed on a group; only its coordinator tells, and a fresh broker has none yet."""
-    deadline = asyncio.get_running_loop().time() + COORDINATOR_S
+async def _of_group(admin: AIOKafkaAdminClient, name: str, deadline: float) -> int:
+    """Bits of what is allowed on a group; only its coordinator tells, and a fresh broker has none yet: it is asked until `deadline`."""
     while True:
         try:
             node = await admin.find_coordinator(name)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -47,23 +47,40 @@ class Rules:
     """The rules of one prefix: closed to everybody at first."""
 
     admin: AIOKafkaAdminClient
-    prefix: str
+    settings: KafkaSettings
 
     async def close_all(self) -> None:
         """Nothing under the prefix is open."""
         for number in RESOURCES.values():
-            await self._ask(CreateAclsRequest(number, self.prefix, PREFIXED, OWNER, "*", 2, ALLOW))
+            await self._ask(CreateAclsRequest(number, self.settings.topic_prefix, PREFIXED, OWNER, "*", 2, ALLOW))
+        await self._until(rights.needs(rights.SERVICES, self.settings), granted=False)
 
     async def grant(self, *granted: Right) -> None:
         """Allow the tests' user."""
         for right in granted:
             number, operation = RESOURCES[right.resource], OPERATIONS[right.operation]
             await self._ask(CreateAclsRequest(number, right.name, LITERAL, f"User:{USER}", "*", operation, ALLOW))
+        await self._until(granted, granted=True)
 
     async def revoke(self, right: Right) -> None:
         """Allow it no more."""
         number, operation = RESOURCES[right.resource], OPERATIONS[right.operation]
         await self._ask(DeleteAclsRequest(number, right.name, LITERAL, f"User:{USER}", "*", operation, ALLOW))
+        await self._until([right], granted=False)
+
+    async def _until(self, changed: Sequence[Right], *, granted: bool) -> None:
+        """A broker learns of a rule a moment after its controller has it."""
+        client = AIOKafkaAdminClient(**self.settings.client_options())
+        await client.start()
+        try:
+
+            async def known() -> bool:
+                lacking = await rights.missing(client, changed)
+                return not lacking if granted else {one.name for one in lacking} == {one.name for one in changed}
+
+            await eventually(known, 20, what="the broker to know the rules")
+        finally:
+            await client.close()
 
     async def _ask(self, question) -> None:
         answer = (await self.admin._send_request(question)).to_object()
@@ -78,11 +95,11 @@ async def closed(secured_kafka: SecuredKafka):
     await ensure_topics(plain, Telemetry.plain())
     admin = AIOKafkaAdminClient(bootstrap_servers=secured_kafka.broker.bootstrap)
     await admin.start()
-    rules = Rules(admin, prefix)
-    await rules.close_all()
     quick = {"session_timeout_ms": 1000, "heartbeat_interval_ms": 200, "request_timeout_ms": 5000, "graceful_timeout_s": 5.0}
     settings = secured_kafka.settings("SASL_PLAINTEXT", topic_prefix=prefix, partitions=1, hard_exit_s=8.0, **quick)
+    rules = Rules(admin, settings)
     try:
+        await rules.close_all()
         yield rules, settings, plain
     finally:
         await admin.close()
@@ -293,8 +310,12 @@ def test_a_process_ends_its_start_with_all_that_is_missing(closed, secured_kafka
     ]
     assert finding["level"] == "error"
     assert f"--group {of_retriever(settings)[1].name}" in finding["advice"]
-    assert "missing" not in doctor.text
-    assert PASSWORD not in doctor.text
+    assert "it is missing" not in doctor.text
+    for words in (["topics", "ensure"], ["lag"]):
+        said = winnow(*words, **environment)
+        assert said.status == 1, words
+        assert f"--operation Describe --topic {settings.topic_name(CANDIDATE.name)}" in "".join(said.text.split("\n")), said.text
+        assert PASSWORD not in said.text + doctor.text
 
 
 def _now() -> datetime:
