@@ -3,6 +3,7 @@
 Source and refutation are two outputs: p is the judge's and stays as it is, the score is p under a cap. Pure.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -20,6 +21,8 @@ CONTRADICTED_CAP: Final = 0.25
 CAPPING: Final = frozenset({FindingKind.CONTRADICTED, FindingKind.ORPHAN})
 #: Characters of a claim, key or value in an explanation: they are untrusted text.
 _SHOWN_CHARS: Final = 50
+#: What parts one statement of an entry from the next.
+_PUNCTUATION: Final = re.compile(r"[,;:()\n]+\s|[.!?]\s|(?:\A|\n)\s*[-*+]\s|\[.\]\s")
 
 
 def concluded(entry: Entry, p: float, evidence: Evidence, pool: Mapping[int, Passage]) -> Score:
@@ -37,7 +40,7 @@ def concluded(entry: Entry, p: float, evidence: Evidence, pool: Mapping[int, Pas
     if finding is None:
         explanation, passages = explain(entry, verdict, pool)
     else:
-        explanation, passages = told(finding, pool)
+        explanation, passages = told(finding, pool, entry.text)
     return Score(
         n=entry.n,
         p=p,
@@ -74,13 +77,13 @@ def _said_by_user_alone(entry: Entry, p: float, evidence: Evidence) -> bool:
     return others.isdisjoint(entry.sources)
 
 
-def told(finding: Finding, pool: Mapping[int, Passage]) -> tuple[str, tuple[int, ...]]:
-    """A finding in one line that a person can check, and the passages of `pool` that hold what it rests on."""
+def told(finding: Finding, pool: Mapping[int, Passage], text: str) -> tuple[str, tuple[int, ...]]:
+    """A finding in one line that a person can check, and the passages of `pool` that hold what it rests on. `text` is the entry's."""
     claim, key, said = (_shown(text) for text in (finding.claim, finding.key, finding.said))
     place = _place(finding)
     match finding.kind:
         case FindingKind.CONTRADICTED:
-            line = f"contradicted: {claim}; {place} gives {said} for {key or 'the same key'}"
+            line = f"contradicted: {_shown(_clause(text, finding.claim))}; {place} gives {said} for {key or 'the same key'}"
         case FindingKind.ORPHAN:
             line = f"contradicted: {claim} is said nowhere and follows from no values of the entry"
             line += f"; {place} gives {said}" if said else ""
@@ -96,6 +99,18 @@ def told(finding: Finding, pool: Mapping[int, Passage]) -> tuple[str, tuple[int,
         if finding.by is ProvenanceClass.ENVIRONMENT and passage.message == finding.message and passage.start <= finding.at < passage.end
     )
     return one_line(line, LINE_CHARS), cited
+
+
+def _clause(text: str, claim: str) -> str:
+    """The part of an entry, between punctuation, that states a claim; the claim itself where it does not stand there word for word."""
+    at = text.lower().find(claim.lower())
+    if not claim or at < 0:
+        return claim
+    end = at + len(claim)
+    first = max(0, at - _SHOWN_CHARS, *(found.end() for found in _PUNCTUATION.finditer(text, max(0, at - _SHOWN_CHARS), at)))
+    last = _PUNCTUATION.search(text, end, end + _SHOWN_CHARS)
+    clause = text[first : last.start() if last else end + _SHOWN_CHARS].strip()
+    return clause if len(clause) <= _SHOWN_CHARS else claim
 
 
 def _place(finding: Finding) -> str:

@@ -42,6 +42,23 @@ def test_both_values_and_their_place_are_told():
     assert said(0.97, ORPHAN).explanation.startswith("contradicted: HAT139 is said nowhere")
 
 
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        ("- Three tickets; the total is 480, to be paid today", "the total is 480"),
+        ("- [ ] Pay 480", "Pay 480"),
+        ("- Paid 480. Then the card was refused", "Paid 480"),
+        ("- " + "long " * 20 + "480 " + "long " * 20, "480"),
+        ("- nothing", "480"),
+    ],
+)
+def test_the_clause_of_the_entry_is_told(text, clause):
+    """What the entry says is quoted up to its punctuation; where that is long, or stands there otherwise, the value alone."""
+    one = entry(provenance=ENV, findings=(OTHER,)).model_copy(update={"text": text})
+    found = concluded(one, 0.9, evidence(one, passages=tuple(POOL.values())), POOL)
+    assert found.explanation == f"contradicted: {clause}; output #9 (calculate) gives 490 for total"
+
+
 def test_stale_is_told_and_caps_nothing():
     """Open work that was done is `stale`, with the output that shows it; the score stays p."""
     found = said(0.8, STALE)

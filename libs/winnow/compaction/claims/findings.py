@@ -3,11 +3,14 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from winnow.compaction.claims.binding import Binding, Entries
 from winnow.compaction.claims.conditions import Rewritten, rewritten
 from winnow.compaction.claims.deliverables import invented
+from winnow.compaction.claims.json_paths import path_at
+from winnow.compaction.claims.latest import replaced
 from winnow.compaction.claims.properties import Misstated, misstated
 from winnow.compaction.claims.records import Records, marked, source_texts
 from winnow.compaction.claims.refutation import Refuted, refute
@@ -59,25 +62,39 @@ def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[S
     lowered = [marked(text.lower()) for text in normalised]
     chosen = [bool(style.imperative) or is_open(entry) for entry, style in zip(entries, styles, strict=True)]
     found: list[list[Finding]] = [[] for _ in entries]
-    capped = False
-    if any(_DIGIT.search(text) for text in lowered):
-        records = Records.of(corpus)
-        said = Said(corpus, records)
-        size = max(1, _CELLS // (_COLUMNS * max(1, len(records.starts))))
-        for group, first in enumerate(range(0, len(entries), size)):
-            some = lowered[first : first + size]
-            read = Entries.of(some)
-            binding = Binding(records, read, idle=group >= _GROUPS)
-            for refuted in refute(some, read, records, binding, said, chosen[first : first + size]):
-                found[first + refuted.entry].append(_told(refuted, records, corpus))
-            capped = capped or binding.capped
-    for wrong in misstated(lowered, chosen, corpus):
+    capped = any(_DIGIT.search(text) for text in lowered) and _of_values(lowered, chosen, corpus, found)
+    outdated = (
+        Misstated(old.entry, old.key, old.claim, old.said, old.output, _place(corpus.messages[old.output].text, old.said, old.key))
+        for old in replaced(lowered, corpus)
+    )
+    for wrong in chain(misstated(lowered, chosen, corpus), outdated):
         if all(finding.kind is not FindingKind.CONTRADICTED for finding in found[wrong.entry]):
             found[wrong.entry].append(_property(wrong, corpus))
     for false in disproved(entries, [(output.message, output.text) for output in corpus.outputs]):
         found[false.entry].append(_by_message(FindingKind.CONTRADICTED, false.claim, false.said, false.output, corpus, key="its outcome"))
-    outputs = {output.message for output in corpus.outputs}
-    for done in stale(entries, corpus.messages, outputs):
+    _told_only(entries, lowered, corpus, found)
+    return Found([tuple(of_entry[:MAX_FINDINGS]) for of_entry in found], capped)
+
+
+def _of_values(lowered: Sequence[str], chosen: Sequence[bool], corpus: Corpus, found: Sequence[list[Finding]]) -> bool:
+    """Add what is said against the values of entries; True where some were not compared."""
+    records = Records.of(corpus)
+    said = Said(corpus, records)
+    size = max(1, _CELLS // (_COLUMNS * max(1, len(records.starts))))
+    capped = False
+    for group, first in enumerate(range(0, len(lowered), size)):
+        some = lowered[first : first + size]
+        read = Entries.of(some)
+        binding = Binding(records, read, idle=group >= _GROUPS)
+        for refuted in refute(some, read, records, binding, said, chosen[first : first + size]):
+            found[first + refuted.entry].append(_told(refuted, records, corpus))
+        capped = capped or binding.capped
+    return capped
+
+
+def _told_only(entries: Sequence[Entry], lowered: Sequence[str], corpus: Corpus, found: Sequence[list[Finding]]) -> None:
+    """Add what caps nothing: open work that was done, conditions restated otherwise, work that nobody asked for."""
+    for done in stale(entries, corpus.messages, {output.message for output in corpus.outputs}):
         found[done.entry].append(_by_message(FindingKind.STALE, done.claim, corpus.messages[done.output].text, done.output, corpus))
     of_rules = {section: _RULES.search(section.lower()) is not None for section in {entry.section for entry in entries}}
     ruled = [of_rules[entry.section] for entry in entries]
@@ -86,7 +103,6 @@ def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[S
         found[other.entry].append(_condition(other, corpus))
     for made in invented(entries, corpus):
         found[made.entry].append(Finding(kind=FindingKind.INVENTED_DELIVERABLE, claim=one_line(made.claim, _CHARS)))
-    return Found([tuple(of_entry[:MAX_FINDINGS]) for of_entry in found], capped)
 
 
 def is_open(entry: Entry) -> bool:
@@ -107,9 +123,10 @@ def _told(refuted: Refuted, records: Records, corpus: Corpus) -> Finding:
         number = corpus.units[refuted.text].n
         return Finding(kind=kind, claim=claim, key=key, said=said, by=ProvenanceClass.PREVIOUS, message=number)
     output = [output for output in corpus.outputs if output.text][refuted.text - records.units]
+    at = _place(output.text, refuted.said, refuted.key)
     return Finding(
-        kind=kind, claim=claim, key=key, said=said, by=ProvenanceClass.ENVIRONMENT, message=corpus.messages[output.message].i,
-        tool=output.tool, at=_place(output.text, refuted.said, refuted.key),
+        kind=kind, claim=claim, key=_path(output.text, at) or key, said=said, by=ProvenanceClass.ENVIRONMENT,
+        message=corpus.messages[output.message].i, tool=output.tool, at=at,
     )  # fmt: skip
 
 
@@ -119,7 +136,7 @@ def _property(wrong: Misstated, corpus: Corpus) -> Finding:
     return Finding(
         kind=FindingKind.CONTRADICTED,
         claim=one_line(wrong.claim, _CHARS),
-        key=one_line(wrong.key, _CHARS),
+        key=_path(message.text, wrong.at) or one_line(wrong.key, _CHARS),
         said=one_line(wrong.said, _CHARS),
         by=ProvenanceClass.ENVIRONMENT,
         message=message.i,
@@ -150,6 +167,12 @@ def _condition(other: Rewritten, corpus: Corpus) -> Finding:
         turns = [at for at, message in enumerate(corpus.messages) if message.kind is MessageKind.USER and message.text]
         return _by_message(kind, other.claim, other.said, turns[other.source - 1], corpus)
     return Finding(kind=kind, claim=one_line(other.claim, _CHARS), said=one_line(other.said, _CHARS), by=ProvenanceClass.TASK)
+
+
+def _path(text: str, at: int) -> str | None:
+    """The path to what stands at an offset of a JSON output, its last characters; None where the output is none."""
+    path = path_at(text, at)
+    return None if path is None else one_line(path[-_CHARS:], _CHARS)
 
 
 def _place(text: str, said: str, key: str | None) -> int:

@@ -71,7 +71,7 @@ def test_a_value_of_another_record_is_contradicted_with_both_sides():
     (one,) = look(summary("HAT136 economy 397"), output(4, FLIGHTS, tool="search")).entries
     (finding,) = one.findings
     assert (finding.kind, finding.claim, finding.said) == (FindingKind.CONTRADICTED, "397", "152")
-    assert (finding.by, finding.message, finding.tool, finding.key) == (ProvenanceClass.ENVIRONMENT, 4, "search", "economy")
+    assert (finding.by, finding.message, finding.tool, finding.key) == (ProvenanceClass.ENVIRONMENT, 4, "search", "[0].prices.economy")
     assert FLIGHTS[finding.at :].startswith("152")
 
 
