@@ -59,7 +59,7 @@ def replaced(lowered: Sequence[str], corpus: Corpus) -> Iterator[Replaced]:
         lowered: texts of the entries in lower case, normalised and without marker.
         corpus: the boundary's texts.
     """
-    changed = _changed(corpus)
+    changed = _changed(corpus, "\n".join(lowered))
     if not changed:
         return
     for entry, text in list(enumerate(lowered))[:_ENTRIES]:
@@ -76,16 +76,17 @@ def replaced(lowered: Sequence[str], corpus: Corpus) -> Iterator[Replaced]:
                 yield Replaced(entry, new.key.rpartition(".")[2], old.value, new.value, message)  # nobody gave it the older value again
 
 
-def _changed(corpus: Corpus) -> list[tuple[tuple[str, ...], list[_Field]]]:
-    """Of each record with a field that changed: what it is known by, and the values of that field in order."""
+def _changed(corpus: Corpus, entries: str) -> list[tuple[tuple[str, ...], list[_Field]]]:
+    """Of each record that entries name, with a field that changed: what it is known by, and the values of that field in order."""
     room, objects = _CHARS, 0
     fields: dict[tuple[tuple[str, ...], str], list[_Field]] = {}
-    several = len(corpus.outputs) > 1
-    for number, output in enumerate(corpus.outputs):
-        if not several or output.text.lstrip()[:1] not in {"{", "["} or (room := room - len(output.text)) < 0:
-            continue
+    records = [(number, output.text) for number, output in enumerate(corpus.outputs) if output.text.lstrip()[:1] in {"{", "["}]
+    for number, text in records if len(records) > 1 else ():
+        room -= len(text)
+        if room < 0:
+            break
         try:
-            data = json.loads(output.text)
+            data = json.loads(text)
         except (ValueError, RecursionError):
             continue
         for subjects, path, value in _values(data, (), "", 0):
@@ -97,7 +98,7 @@ def _changed(corpus: Corpus) -> list[tuple[tuple[str, ...], list[_Field]]]:
     for (subjects, _), values in fields.items():
         # Twice in one output is a list of such records, and no change.
         of_outputs = [one.output for one in values]
-        if len(set(of_outputs)) == len(of_outputs) and len({one.value for one in values}) > 1:
+        if len({one.value for one in values}) > 1 and len(set(of_outputs)) == len(of_outputs) and _stands(subjects, entries):
             found.append((subjects, values))
     return found
 
