@@ -234,10 +234,9 @@ class Gateway:
         handle = originals.new_handle()
 
         async def write(tx: AsyncConnection) -> None:
-            await originals.put(tx, [content])
             expires = self._now() + self._upload_ttl
             new = NewHandle(handle=handle, fleet=fleet, sha256=content.sha256, kind=Kind.HISTORY, expires_at=expires)
-            await originals.put_handles(tx, [new])
+            await originals.put(tx, [content], handles=[new])
 
         await self._transact(fleet, write)
         return ClaimCheck(fleet=fleet, handle=handle, sha256=content.sha256, size=len(data))

@@ -137,8 +137,7 @@ class JudgeHandler:
         causes = {alert.alert_id: answer.received.context for answer in reversed(answers) for alert in answer.told.alerts}
         async with self._database.transaction() as tx:
             if contents:
-                await originals.put(tx, contents)
-                await originals.put_handles(tx, handles)
+                await originals.put(tx, contents, handles=handles)
             done = await stages.store_scores(tx, rows, now=now)
             await judge_calls.finish(tx, [ended for answer in answers for ended in answer.told.finished])
             await judge_calls.record(tx, [call for answer in answers for call in answer.told.recorded])

@@ -188,8 +188,7 @@ class PrunerHandler:
                 contents.append(overflow.content)
                 new_handles.append(overflow.handle)
             answers.append(stages.CommittedAnswer(event=decided.event, output=output))
-        await originals.put(tx, contents)
-        await originals.put_handles(tx, new_handles)
+        await originals.put(tx, contents, handles=new_handles)
         return answers
 
     def _count(self, fresh: Sequence[Committed], known: Mapping[Key, Boundary], contexts: Mapping[tuple[str, UUID], Context]) -> None:

@@ -54,8 +54,7 @@ async def settle(database: Database, refused: Sequence[Refused], *, now: datetim
             event = _rejection(one)
             output, overflow = output_of(COMMITTED, event, traceparent=one.received.envelope.traceparent)
             if overflow is not None:
-                await originals.put(tx, [overflow.content])
-                await originals.put_handles(tx, [overflow.handle])
+                await originals.put(tx, [overflow.content], handles=[overflow.handle])
             answers.append(stages.CommittedAnswer(event=event, output=output))
         await stages.store_committed(tx, answers, now=now)
         stored = await stages.load_outputs(tx, list(waiting), Stage.COMMITTED)

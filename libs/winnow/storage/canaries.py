@@ -95,8 +95,7 @@ async def _replace(tx: AsyncConnection, stored: StoredOutput, event: Evidence | 
     topic = EVIDENCE if isinstance(event, Evidence) else SCORES
     output, overflow = output_of(topic, event, traceparent=stored.output.traceparent)
     if overflow is not None:
-        await originals.put(tx, [overflow.content])
-        await originals.put_handles(tx, [overflow.handle])
+        await originals.put(tx, [overflow.content], handles=[overflow.handle])
     body, encoding = compress(output.body)
     await raw.execute(
         tx,

@@ -136,6 +136,13 @@ stale AS (
 ),
 touched AS (
     UPDATE originals o SET touched_at = now() FROM stale s WHERE s.fleet = o.fleet AND s.sha256 = o.sha256 RETURNING 1
+),
+named AS (
+    INSERT INTO handles (handle, fleet, sha256, kind, boundary_id, created_at, expires_at)
+    SELECT h.handle, h.fleet, h.sha256, h.kind, h.boundary_id, now(), h.expires_at
+    FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::uuid[], $11::timestamptz[])
+        AS h(handle, fleet, sha256, kind, boundary_id, expires_at)
+    ON CONFLICT (handle) DO NOTHING
 )
 INSERT INTO originals (fleet, sha256, data, encoding, size, created_at, touched_at)
 SELECT k.fleet, k.sha256, k.data, k.encoding, k.size, now(), now() FROM k
@@ -158,8 +165,10 @@ ON CONFLICT (handle) DO NOTHING
 """
 
 
-async def put(tx: AsyncConnection, contents: Iterable[Content], *, kept: Iterable[ContentKey] = ()) -> None:
-    """Store what is not stored yet. What is stored already is touched, so that collection leaves it alone for an hour.
+async def put(
+    tx: AsyncConnection, contents: Iterable[Content], *, kept: Iterable[ContentKey] = (), handles: Sequence[NewHandle] = ()
+) -> None:
+    """Store what is not stored yet, and `handles` as `put_handles` does. What is there is touched, and so not collected for an hour.
 
     `kept` are originals that must be there already: they are touched alike, and nobody needs their bytes. Raise `Gone` where one is not.
 
@@ -171,6 +180,7 @@ async def put(tx: AsyncConnection, contents: Iterable[Content], *, kept: Iterabl
     wanted = {c.key: c for c in contents}
     must = set(kept) - wanted.keys()
     if not wanted and not must:
+        await put_handles(tx, handles)
         return
     if any(len(c.data) > limits.ORIGINAL_BYTES for c in wanted.values()):
         msg = f"an original may have {limits.ORIGINAL_BYTES} bytes; split it"
@@ -182,7 +192,9 @@ async def put(tx: AsyncConnection, contents: Iterable[Content], *, kept: Iterabl
             raise Gone
     rows = [(*key, *(await _compressed(wanted[key].data)), len(wanted[key].data)) for key in sorted(wanted) if key not in there]
     if rows:
-        await raw.execute(tx, _PUT, *raw.columns(rows, 5))
+        await raw.execute(tx, _PUT, *raw.columns(rows, 5), *raw.columns(_named(handles), 6))
+    else:
+        await put_handles(tx, handles)
 
 
 async def _compressed(data: bytes) -> tuple[bytes, str]:
@@ -214,8 +226,12 @@ def _checked(data: bytes, encoding: str, stated: str) -> bytes:
 async def put_handles(tx: AsyncConnection, handles: Sequence[NewHandle]) -> None:
     """Store handles; a handle that is stored already is left as it is."""
     if handles:
-        rows = [(h.handle, h.fleet, h.sha256, h.kind, h.boundary_id, h.expires_at) for h in sorted(handles, key=lambda h: h.handle)]
-        await raw.execute(tx, _PUT_HANDLES, *raw.columns(rows, 6))
+        await raw.execute(tx, _PUT_HANDLES, *raw.columns(_named(handles), 6))
+
+
+def _named(handles: Sequence[NewHandle]) -> list[tuple[object, ...]]:
+    """Rows of handles, in the order in which all transactions lock them."""
+    return [(h.handle, h.fleet, h.sha256, h.kind, h.boundary_id, h.expires_at) for h in sorted(handles, key=lambda h: h.handle)]
 
 
 async def handles_of(tx: AsyncConnection, fleet: str, boundary_id: UUID) -> dict[Kind, str]:

@@ -79,6 +79,45 @@ def test_packing_and_what_was_packed_before(data):
         values.decompress(data, "brotli")
 
 
+@pytest.mark.parametrize("size", [100, 300 * limits.KIB])
+@pytest.mark.parametrize("there", [False, True])
+async def test_originals_and_handles_at_once(db, fleet, now, size, there):
+    """Handles are stored with their originals, whether these are small or large, new or there already; and without any original."""
+    content = Content.of(fleet, secrets.token_bytes(size))
+    first, second = (
+        NewHandle(handle=originals.new_handle(), fleet=fleet, sha256=content.sha256, kind=Kind.HISTORY, boundary_id=None) for _ in range(2)
+    )
+    async with db.transaction() as tx:
+        if there:
+            await originals.put(tx, [content])
+        await originals.put(tx, [content], handles=[first])
+        await originals.put(tx, [], handles=[second])
+        for new in (first, second):
+            assert (await originals.resolve(tx, fleet, new.handle, now=now)).data == content.data
+
+
+async def test_what_is_collected_meanwhile_is_put_anew(db, fleet):
+    """An original that another transaction deletes at this moment is waited for, and there again afterwards."""
+    content = Content.of(fleet, secrets.token_bytes(100))
+    async with db.transaction() as tx:
+        await originals.put(tx, [content])
+        await raw.execute(tx, "UPDATE originals SET touched_at = now() - interval '2 hours' WHERE sha256 = $1", content.sha256)
+
+    async def put() -> None:
+        async with db.transaction() as tx:
+            await originals.put(tx, [content])
+
+    async with db.transaction() as tx:
+        await raw.execute(tx, "DELETE FROM originals WHERE sha256 = $1", content.sha256)
+        putting = asyncio.create_task(put())
+        async with db.reading() as other, asyncio.timeout(10):
+            while not await raw.fetch(other, "SELECT 1 FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110  a server's lock sets no event
+                await asyncio.sleep(0.01)
+    await putting
+    async with db.transaction() as tx:
+        assert await originals.get(tx, [content.key]) == {content.key: content.data}
+
+
 async def test_handles(db, fleet, now):
     """A handle gives back exact bytes to its own fleet; to another fleet, or made up, it is not found; expired, it is gone."""
     content = Content.of(fleet, b"\x00\xff exact")
