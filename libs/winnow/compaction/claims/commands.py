@@ -77,9 +77,11 @@ def run_by(text: str, verb: str, acts: Sequence[Act]) -> Act | None:
         names = [word for word in _WORD.findall(text) if word != verb and word not in nouns and word not in STOP_WORDS]
         if len(names) > _NAMES or (not names and verb not in _OUTDATED and not _is_whole(text, nouns)):
             continue
-        done = [act for act in acts if not act.failed and command.search(act.arguments)]
-        last_change = max((act.number for act in acts if act.changes and not command.search(act.arguments)), default=-1)
-        if not done or (verb in _OUTDATED and done[-1].number < last_change):
+        done = [act for act in acts if command.search(act.arguments) and not act.failed]
+        if not done:
+            continue
+        since = (act for act in acts if act.number > done[-1].number)
+        if verb in _OUTDATED and any(act.changes and not command.search(act.arguments) for act in since):
             continue
         arguments = " ".join(act.arguments for act in done)
         if all(name in arguments for name in names):
