@@ -3,17 +3,18 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from winnow.judging.adapters.masking import Masker, detectors
 from winnow.telemetry.redaction import mask_text
 
-#: Characters beyond what is shown that are masked too: a secret that the end cuts in two is known by neither half.
-MARGIN = 8_192
+#: Characters beyond what is shown that are masked too, of a body, of a key or a header's value, and of a header's name: a secret that the
+#: end cuts in two is known by neither half.
+MARGIN, SHORT_MARGIN, NAME_MARGIN = 8_192, 2_048, 200
 #: Bytes of a character in UTF-8, at most.
 WIDEST = 4
-#: Characters of a key and of a header's value that are shown, and headers.
-SHORT_CHARS, MOST_HEADERS = 500, 60
-
+#: Characters of a key and of a header's value that are shown, of a header's name, and headers.
+SHORT_CHARS, NAME_CHARS, MOST_HEADERS = 500, 100, 60
 #: Characters from which a secret is masked wherever it stands; a shorter one may be another word there, and is masked between quotes.
 LONG_SECRET = 8
 ESCAPED_QUOTE, ESCAPED_END = re.compile(r"\\+([\"'])"), re.compile(r"\\+[nr]")
@@ -41,19 +42,18 @@ def shown(key: bytes | None, headers: Sequence[tuple[str, bytes]], value: bytes 
     """
     body = value or b""
     some = headers[:MOST_HEADERS]
-    parts = [(key or b"", SHORT_CHARS)]
+    parts = [_begun(key or b"", SHORT_CHARS, SHORT_MARGIN)]
     for name, data in some:
-        parts += [(name.encode("utf-8", "backslashreplace"), SHORT_CHARS), (data, SHORT_CHARS)]
-    parts.append((body, body_chars))
-    begun = [_begun(data, most) for data, most in parts]
-    masked = [mask_text(text) for text in Masker().mask(_without_escaped([text for text, _ in begun]))]
-    texts = [_cut(text, most, whole=whole) for text, (_, whole), (_, most) in zip(masked, begun, parts, strict=True)]
+        parts += [_begun(name.encode("utf-8", "backslashreplace"), NAME_CHARS, NAME_MARGIN), _begun(data, SHORT_CHARS, SHORT_MARGIN)]
+    parts.append(_begun(body, body_chars, MARGIN))
+    masked = [mask_text(text) for text in Masker().mask(_without_escaped([part.text for part in parts]))]
+    texts = [part.cut(text) for part, text in zip(parts, masked, strict=True)]
     return Shown(
         key=None if key is None else texts[0],
         headers=tuple(zip(texts[1:-1:2], texts[2:-1:2], strict=True)),
         more_headers=len(headers) - len(some),
         body=texts[-1],
-        cut=not begun[-1][1] or len(masked[-1]) > body_chars,
+        cut=not parts[-1].whole or len(masked[-1]) > body_chars,
         size=len(body),
     )
 
@@ -80,12 +80,22 @@ def _word(value: str) -> bool:
     return any(c.isalnum() for c in value)
 
 
-def _begun(data: bytes, most: int) -> tuple[str, bool]:
-    """The first `most` characters and `MARGIN` more, and whether that is all: no page shows 10 MiB, and none is masked for it."""
-    text = data[: WIDEST * (most + MARGIN)].decode("utf-8", "backslashreplace")
-    return text[: most + MARGIN], len(data) <= WIDEST * (most + MARGIN) and len(text) <= most + MARGIN
+class _Begun(NamedTuple):
+    """The beginning of a text: what is shown of it, and the margin."""
+
+    text: str
+    most: int
+    margin: int
+    #: That is all of it.
+    whole: bool
+
+    def cut(self, masked: str) -> str:
+        """What is shown of it once it is masked: of a text that goes on without its margin, at whose end half a secret may stand."""
+        return (masked if self.whole else masked[: max(0, len(masked) - self.margin)])[: self.most]
 
 
-def _cut(masked: str, most: int, *, whole: bool) -> str:
-    """`most` characters at most; of a text that goes on without its last ones, which may begin a secret that ends beyond them."""
-    return (masked if whole else masked[: max(0, len(masked) - MARGIN)])[:most]
+def _begun(data: bytes, most: int, margin: int) -> _Begun:
+    """`most` characters of `data` and a margin: no page shows 10 MiB, and none is masked for it."""
+    text = data[: WIDEST * (most + margin)].decode("utf-8", "backslashreplace")
+    whole = len(data) <= WIDEST * (most + margin) and len(text) <= most + margin
+    return _Begun(text=text[: most + margin], most=most, margin=margin, whole=whole)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from winnow.messaging.showing import MARGIN, MOST_HEADERS, SHORT_CHARS, shown
+from winnow.messaging.showing import MARGIN, MOST_HEADERS, NAME_CHARS, SHORT_CHARS, shown
 
 TOKEN = "ghp_" + "a1B2" * 9
 KEY = "wnw_" + "Ab1_" * 10
@@ -58,7 +58,7 @@ def test_harmless_bytes_are_shown_as_they_are():
     assert (seen.key, seen.headers, seen.body, seen.cut, seen.size) == (None, (("x", "\\xfe"),), "", False, 0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(at=st.integers(0, 3 * MARGIN), most=st.integers(0, 2 * MARGIN), filler=st.sampled_from(["x ", "é ", "- a\n", "\\ "]))
 def test_a_secret_on_the_edge_is_not_half_shown(at, most, filler):
     """Wherever the text is cut, no part of a secret longer than its public beginning is shown."""
@@ -75,7 +75,8 @@ def test_a_page_is_made_of_a_letter_of_ten_megabytes():
     seen = shown(b"k" * 1_000_000, headers, b"\xff<" * 5_000_000, body_chars=1_000)
     assert (len(seen.headers), seen.more_headers, seen.cut, seen.size) == (MOST_HEADERS, 3, True, 10_000_000)
     assert len(seen.body) == 1_000
-    assert max(len(part) for pair in seen.headers for part in pair) == SHORT_CHARS == len(seen.key)
+    assert {(len(name), len(value)) for name, value in seen.headers} == {(NAME_CHARS, SHORT_CHARS)}
+    assert len(seen.key) == SHORT_CHARS
 
 
 @pytest.mark.parametrize(
@@ -91,5 +92,5 @@ def test_hostile_text_takes_no_longer_than_its_length(word):
         return time.process_time() - began
 
     seconds(1_000)
-    small = min(seconds(10_000) for _ in range(2))
-    assert seconds(40_000) < 12 * small + 0.05
+    small = min(seconds(4_000) for _ in range(2))
+    assert min(seconds(16_000) for _ in range(2)) < 10 * small + 0.02
