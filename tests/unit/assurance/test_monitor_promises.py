@@ -211,6 +211,7 @@ def test_patient_is_quicker():
     ("alpha", "lo", "draw", "healthy", "changed"),
     [
         pytest.param(0.10, 0.0, sim.uniform, 0.05, (0.15, 0.20, 0.30), id="uniform"),
+        pytest.param(0.10, 0.0, lambda m: lambda r, n: r.beta(10 * m, 10 - 10 * m, n), 0.05, (0.15, 0.20, 0.30), id="Beta"),
         pytest.param(0.05, 0.0, sim.zero_inflated_beta, 0.025, (0.10, 0.15), id="zero-inflated"),
         pytest.param(0.05, -1.0, sim.paired, 0.01, (0.15, 0.25), id="paired"),
     ],
