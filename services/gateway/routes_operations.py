@@ -1,5 +1,6 @@
 """For operators: hold, release, erase, replay. For auditors: the trail of it, and dead letters."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -20,6 +21,7 @@ from winnow.client.api import (
     ReleaseView,
 )
 from winnow.contracts import limits
+from winnow.messaging.showing import names
 
 router = APIRouter(tags=["operations"])
 
@@ -75,6 +77,7 @@ async def erase(request: Request, key: Operator) -> Response:
 async def letters(request: Request, key: Auditor, before: Before = None, limit: Limit = 50) -> Response:
     """Records of the fleet that could not be handled, newest first, without their bodies."""
     found = await parts_of(request).operating.letters(key.fleet, before, limit)
+    runs = await asyncio.to_thread(names, [one.letter.run for one in found])
     items = tuple(
         DeadLetterView(
             id=one.id,
@@ -84,12 +87,12 @@ async def letters(request: Request, key: Auditor, before: Before = None, limit: 
             reason=one.letter.reason,
             error=one.letter.error,
             service=one.letter.service,
-            run=one.letter.run,
+            run=run,
             created_at=one.created_at,
             replayed_at=one.replayed_at,
             replays=one.replays,
         )
-        for one in found
+        for one, run in zip(found, runs, strict=True)
     )
     return _json(DeadLetterPage(items=items, next_before=items[-1].id if len(items) == limit else None))
 

@@ -234,7 +234,7 @@ def test_secrets_of_a_letter_are_masked_on_its_page():
     """Key, headers and body: what is known as a secret in one place is masked in all."""
     token = "ghp_" + "a1B2" * 9
     body = json.dumps({"text": f'password: "tiger-12345" {token}'}).encode()
-    shown = letters.shown(letter(key=f"f/{token}".encode(), value=body, headers=(("note", f"Bearer {token}".encode()),)))
+    shown = letters.shown(letter(key=f"f/{token}".encode(), run=token, value=body, headers=(("note", f"Bearer {token}".encode()),)))
     assert token not in repr(shown)
     assert "tiger-12345" not in repr(shown)
     assert "[masked:github-token]" in shown.body

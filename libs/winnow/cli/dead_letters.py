@@ -46,8 +46,10 @@ def listed(
     terminal = Terminal()
     found = in_transaction(lambda tx: _page(tx, topic=topic, reason=reason, fleet=fleet, limit=limit))
     if as_json:
-        for letter in found:
-            terminal.json(_value(letter))
+        from winnow.messaging.showing import names
+
+        for letter, run in zip(found, names([letter.letter.run for letter in found]), strict=True):
+            terminal.json(_value(letter) | {"run": run})
         return
     rows = table("id", "at", "topic", "offset", "reason", "error", "replays")
     for letter in found:
@@ -94,16 +96,18 @@ def show(
 
 def _show_masked(terminal: Terminal, letter: "DeadLetter", *, as_json: bool) -> None:
     """Everything that is shown by default."""
-    from winnow.messaging.showing import shown
+    from winnow.messaging.showing import names, shown
 
     new = letter.letter
+    [run] = names([new.run])
+    value = _value(letter) | {"run": run}
     seen = shown(new.key, new.headers, new.value, body_chars=JSON_CHARS if as_json else BODY_CHARS)
     if as_json:
         said = {"key": seen.key, "headers": [list(pair) for pair in seen.headers], "body": seen.body, "body_is_cut": seen.cut}
-        terminal.json(_value(letter) | said | {"masked": True})
+        terminal.json(value | said | {"masked": True})
         return
-    for name, value in _value(letter).items():
-        terminal.show(Text.assemble((f"{name:<12}", "cyan"), plain(str(value if value is not None else ""), 1_000)))
+    for name, one in value.items():
+        terminal.show(Text.assemble((f"{name:<12}", "cyan"), plain(str(one if one is not None else ""), 1_000)))
     terminal.show(Text.assemble(("key         ", "cyan"), plain(seen.key or "", 500)))
     for name, text in seen.headers:
         terminal.show(Text.assemble(("header      ", "cyan"), plain(f"{name}: {text}", 1_000)))

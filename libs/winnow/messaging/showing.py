@@ -58,6 +58,12 @@ def shown(key: bytes | None, headers: Sequence[tuple[str, bytes]], value: bytes 
     )
 
 
+def names(said: Sequence[str | None]) -> list[str | None]:
+    """Runs as a list of letters may show them: a run is what its producer wrote behind the fleet, and may be anything."""
+    masked = iter(Masker().mask([mask_text(one) for one in said if one is not None]))
+    return [None if one is None else next(masked) for one in said]
+
+
 def _without_escaped(texts: Sequence[str]) -> list[str]:
     """`texts` without secrets that are only seen where quotes and line ends are not escaped: bodies are JSON, often with JSON inside."""
     values: dict[str, str] = {}

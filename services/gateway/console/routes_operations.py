@@ -18,6 +18,7 @@ from services.gateway.parts import parts_of
 from services.gateway.problems import ProblemError
 from winnow.client.api import ProblemReason
 from winnow.contracts.access import Right
+from winnow.messaging.showing import names
 from winnow.storage import audit, dead_letters, fleets, glance, judge_reports
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -60,7 +61,8 @@ async def letter_list(request: Request, viewer: SignedIn, fleet: str, before: Ro
         marks = {fleet: await glance.marks(tx, fleet)}
         found = await dead_letters.page(tx, fleet=fleet, before_id=before, limit=ROWS, bodies=False)
     older = found[-1].id if len(found) == ROWS else None
-    return page(request, viewer, "dead_letters.html", fleet=fleet, marks=marks, letters=found, older=older, first=before is None)
+    rows = list(zip(found, await asyncio.to_thread(names, [one.letter.run for one in found]), strict=True))
+    return page(request, viewer, "dead_letters.html", fleet=fleet, marks=marks, letters=rows, older=older, first=before is None)
 
 
 @router.get(ROOT + "/fleets/{fleet}/dead-letters/{letter_id}")

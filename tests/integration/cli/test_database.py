@@ -179,7 +179,7 @@ def test_secrets_of_a_dead_letter_are_masked_by_default_and_kept_for_the_replay(
     async def buried() -> int:
         letter = dead_letters.NewDeadLetter(
             topic="secret.topic", partition=0, offset=1, key=f"default/{token}".encode(), value=body, headers=(("note", token.encode()),),
-            reason=Reason.INVALID, error="not JSON", service="retriever", fleet="default",
+            reason=Reason.INVALID, error="not JSON", service="retriever", fleet="default", run=token,
         )  # fmt: skip
         async with Database(database.dsn) as db, db.transaction() as tx:
             await fleets.ensure(tx, ["default"], default=fleets.Point(), now=datetime.now(UTC))

@@ -71,9 +71,11 @@ async def test_erase_a_run(stage, operator):
 async def test_dead_letters_are_listed_and_replayed(stage, operator):
     """The list holds no content; a replay is a row of the outbox with the original body, and is counted and told."""
     http, who = operator
-    letter = await _letter(stage)
+    token = "ghp_" + "a1B2" * 9
+    letter = await _letter(stage, run=f"r {token}")
     answer = await http.get("/v1/dead-letters")
     (shown,) = answer.json()["items"]
+    assert (shown["run"], token in answer.text) == ("r [masked:github-token]", False)
     assert (shown["id"], shown["reason"], shown["replays"]) == (letter, "invalid", 0)
     assert "private content" not in answer.text
     assert "very-secret" not in answer.text

@@ -17,6 +17,7 @@ class Shown:
     """Key, headers and body, as text where they are text."""
 
     key: Markup
+    run: str | None
     headers: tuple[tuple[Markup, Markup], ...]
     more_headers: int
     body: Markup
@@ -29,6 +30,7 @@ def shown(letter: DeadLetter) -> Shown:
     seen = showing.shown(new.key, new.headers, new.value, body_chars=BODY_CHARS)
     body = visible(seen.body, BODY_CHARS)
     return Shown(
+        run=showing.names([new.run])[0],
         key=visible(seen.key or "", showing.SHORT_CHARS),
         headers=tuple((visible(name, 100), visible(value, showing.SHORT_CHARS)) for name, value in seen.headers),
         more_headers=seen.more_headers,
