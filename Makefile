@@ -55,7 +55,7 @@ bench: $(STAMP) ## Measure against the baselines; prints a table and writes var/
 	@$(PY) -m tests.benchmarks $(ARGS)
 
 .PHONY: assure
-assure: $(STAMP) ## Simulate the drift monitor; writes docs/assurance-tables.md and its plots (10 minutes)
+assure: $(STAMP) ## Simulate the drift monitor; writes docs/assurance-tables.md and its plots (a quarter of an hour)
 	@$(PY) -m tests.benchmarks.assure $(ARGS)
 
 .PHONY: lint
