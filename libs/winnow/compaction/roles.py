@@ -1,9 +1,11 @@
 """Who speaks in a boundary: only what the environment itself returned is a source."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import IntEnum
+from typing import Final
 
+from winnow.compaction.text import word_set
 from winnow.contracts.events import Message
 from winnow.contracts.vocabulary import MessageKind, Origin, Rules
 
@@ -18,18 +20,19 @@ class Role(IntEnum):
     SOURCE = 4  # an environment output
 
 
-#: Tools that return what the agent typed, as their hosts name them, without case, `_` and `-`. Write and edit tools are not here:
-#: their acknowledgement is the result of an act.
-ECHO_TOOLS = frozenset(
-    {
-        "todowrite", "todoread", "writetodos", "todo", "todos", "updatetodos", "updatetodolist", "managetodolist",  # plans as lists
-        "updateplan", "plan", "writeplan", "createplan", "enterplanmode", "exitplanmode",
-        "taskcreate", "taskupdate", "tasklist",
-        "think", "thinking", "thinktool", "sequentialthinking", "reflect", "scratchpad",
-        "savememory", "memorywrite", "remember",
-        "recall",  # OpenHands: the agent's own notes
-    }
-)  # fmt: skip
+#: Tools that return what the agent typed, by what they are for, as their hosts name them, without case, `_` and `-`. Write and edit tools
+#: are not here: their acknowledgement is the result of an act, and what it repeats of the call is the agent's by first mention. Read, search
+#: and run tools are not either: all that they return is an output's.
+ECHO_CLASSES: Final[Mapping[str, frozenset[str]]] = {
+    "lists of work": word_set(
+        "todowrite todoread writetodos todo todos updatetodos updatetodolist managetodolist taskcreate taskupdate tasklist"
+    ),
+    "plans": word_set("updateplan plan writeplan createplan enterplanmode exitplanmode"),
+    "thoughts": word_set("think thinking thinktool sequentialthinking reflect scratchpad"),
+    "notes": word_set("savememory memorywrite remember recall"),  # `recall` is OpenHands': the agent's own notes
+}
+#: All of them.
+ECHO_TOOLS: Final = frozenset[str]().union(*ECHO_CLASSES.values())
 
 
 def is_echo_tool(tool: str, tools: AbstractSet[str] = ECHO_TOOLS) -> bool:
