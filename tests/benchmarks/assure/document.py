@@ -37,8 +37,8 @@ def write(found: Mapping[str, Sequence[Check]]) -> None:
     }
     notes = {
         "kinds": "Mean delay of `patient` to that of `spending`, the worst of three sizes of change (1.5, 2 and 3 times the budget; "
-        "paired: .10, .15, .25 under .05), by nu: at most 1.02 from the first unit, at most 1.10 later. Last: share of streams with an "
-        "alarm within 20,000 units at a risk of exactly the budget.",
+        "paired: .10, .15, .25 under .05), by nu: at most 1.02 from the first unit, at most 1.10 later, but for a budget of "
+        ".30 after 50,000 units. Last: share of streams with an alarm within 20,000 units at a risk of exactly the budget.",
         "elsewhere": "Mean delays at other budgets, sizes of change and pasts; binary losses.",
         "other": "Mean delays by nu and by the mean loss afterwards.",
         "power": "Units to the alarm after a change at 1,000 from half the budget.",
