@@ -7,6 +7,7 @@ import pytest
 from tests.benchmarks.assure import sections
 from tests.benchmarks.assure.checks import Check, delay, false_alarms
 from tests.benchmarks.assure.frontier import points
+from tests.benchmarks.assure.kinds import KINDS
 from winnow.assurance.streams import divergence
 
 
@@ -15,6 +16,15 @@ def test_tables_come_out_as_specified(section, scale):
     """Recovery in full, families and clusters with a tenth of the runs, are within their tolerances."""
     outside = [c for c in section(scale) if not c.ok]
     assert outside == []
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_every_kind_has_the_mean_that_it_says(kind):
+    """The laws of all kinds of loss have the mean that they are made for, within the range of a loss."""
+    for mean in (kind.healthy, *kind.changed):
+        losses = kind.draw(mean)(sections.rng("means"), 20_000)
+        assert kind.lo <= losses.min() <= losses.max() <= 1
+        assert losses.mean() == pytest.approx(mean, abs=4 * losses.std() / 141)
 
 
 def test_a_figure_can_be_outside():
