@@ -20,9 +20,9 @@ class Role(IntEnum):
     SOURCE = 4  # an environment output
 
 
-#: Tools that return what the agent typed, by what they are for, as their hosts name them, without case, `_` and `-`. Write and edit tools
-#: are not here: their acknowledgement is the result of an act, and what it repeats of the call is the agent's by first mention. Read, search
-#: and run tools are not either: all that they return is an output's.
+#: Tools that return what the agent typed, by what they are for, as hosts name them, without case, `_` and `-`. Write and edit tools
+#: are not here: their acknowledgement is the result of an act, and what it repeats of the call is the agent's by first mention. Read,
+#: search and run tools are not either: all that they return is an output's.
 ECHO_CLASSES: Final[Mapping[str, frozenset[str]]] = {
     "lists of work": word_set(
         "todowrite todoread writetodos todo todos updatetodos updatetodolist managetodolist taskcreate taskupdate tasklist"

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from winnow.compaction.claims.records import stems_of
 from winnow.compaction.corpus import Corpus
 from winnow.compaction.roles import Role
-from winnow.compaction.text import word_set
+from winnow.compaction.text import STOP_WORDS, word_set
 
 #: Characters of an entry in which a property is claimed, claims of one boundary that are looked at, and subjects of an entry.
 _CHARS: Final = 600
@@ -83,6 +83,10 @@ _NAMED: Final = word_set(
 _SUBJECT: Final = re.compile(r"(?<![\w./-])(?=[\w./-]*[\d_/])[a-z0-9#$][\w./-]{2,80}")
 
 
+#: A word by which an entry without a subject tells what it is about.
+_ABOUT: Final = re.compile(r"(?<![\w./-])[a-z]{4,30}(?![\w/])")
+
+
 class Misstated(NamedTuple):
     """A property that the latest output gives another value."""
 
@@ -119,7 +123,7 @@ def misstated(lowered: Sequence[str], chosen: Sequence[bool], corpus: Corpus) ->
     """Yield the properties that outputs give another value.
 
     An entry is compared with the records that hold half of its subjects, or all of them where an older record agrees with the entry; one
-    that names none, only where the key has one value everywhere.
+    that names none, with those that hold one of its other words, and only where the key has one value there.
     What the agent or a user says after the output is no mistake: they may have changed it.
 
     Args:
@@ -211,7 +215,14 @@ def _against(claim: _Claim, standings: Sequence[_Standing], texts: Sequence[str]
     if not _may_be(claim, {one.value for one in named}):
         return None
     subjects = frozenset(match.group().rstrip(".") for match in islice(_SUBJECT.finditer(claim.others), _SUBJECTS))
-    own = [one for one in named if _holds(_record(texts[one.output], one.at), subjects)] if subjects else named
+    if subjects:
+        own = [one for one in named if _holds(_record(texts[one.output], one.at), subjects)]
+    else:
+        # A grade of anything may stand in any record; a branch or an owner tells itself what it is of.
+        about = frozenset(word[:_PREFIX] for word in _ABOUT.findall(claim.others) if word not in STOP_WORDS)
+        own = [
+            one for one in named if not about or claim.key in _NAMED or any(word in _record(texts[one.output], one.at) for word in about)
+        ]
     if not own:
         return None
     last = [one for one in own if one.output == own[-1].output]

@@ -55,6 +55,7 @@ def test_another_word_in_the_place_of_a_fields_value_is_contradicted(entry, said
         ("Issue 812: summary: discussed", (ISSUE,)),  # no key of the record
         ("Issue 812: status: discussed", (ISSUE,)),  # no value of the key
         ("A gold member has two bags", ("no record at all",)),
+        ("The parcel's status: pending", ('{"service": "redis", "status": "active"}',)),  # of something else
         ("`mia_li_3668` has no silver member discount", (PROFILE,)),
     ],
 )
