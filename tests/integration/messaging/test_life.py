@@ -235,6 +235,7 @@ async def test_a_running_bus_is_ready_and_alive_and_a_stopped_one_is_not(kafka):
         await eventually(lambda: world.bus.subscriptions[0].member.joined)
         assert (await examine(world.bus.checks())).problems == {
             "kafka": None,
+            "publishing": None,
             f"joined {CANDIDATE.name}": None,
             f"consuming {CANDIDATE.name}": None,
             f"progress {CANDIDATE.name}": None,
