@@ -16,7 +16,7 @@ from winnow.embedded.instance import START_TRIES, Instance
 DEFAULT_GATEWAY_PORT = 8484
 #: What runs together. Retrieving takes more of a boundary's processor time than everything else: beside it, in one interpreter, a judge
 #: waits for whole batches of it (median from published to committed at five a second, in turn on a busy machine of two cores: 405 and
-#: 896 ms in one process, 218 and 553 ms in two). A process a service is hardly faster there, and takes 200 MB more.
+#: 896 ms in one process, 218 and 553 ms in two, 284 and 408 ms in a process a service, which takes 200 MB more than two).
 PROCESSES: Mapping[str, tuple[str, ...]] = {"services": ("gateway", "judge", "pruner", "drift_monitor"), "retriever": ("retriever",)}
 #: Everything in one, for a machine that is short of memory.
 ONE_PROCESS: Mapping[str, tuple[str, ...]] = {"services": (*PROCESSES["services"], "retriever")}
