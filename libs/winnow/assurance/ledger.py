@@ -111,7 +111,9 @@ def fold(watched: Watched, units: Iterable[Unit]) -> Folded:
     epoch = watched.epoch
     config, signature = epoch.config, epoch.signature
     lo, least, binary, whole = config.lo, config.min_probability, config.binary, {config.lo, 0.0, 1.0}
-    room = math.inf if config.horizon is None else config.horizon - watched.state.n
+    # A stream that has alarmed has no horizon any more: what comes behind stays in its epoch until a release.
+    limit = None if config.horizon is None or watched.state.alarm_at is not None else config.horizon - watched.state.n
+    room = math.inf if limit is None else limit
     fates: list[tuple[Unit, Fate]] = []
     taken: list[tuple[int, float, float]] = []
     stranger: Unit | None = None
@@ -131,15 +133,22 @@ def fold(watched: Watched, units: Iterable[Unit]) -> Folded:
             fate, loss = _decided(epoch, unit)
         if loss is not None:
             if len(taken) >= room:
-                stranger = unit
-                break
+                if _state(config, watched.state, taken).alarm_at is None:
+                    stranger = unit
+                    break
+                room = math.inf
             taken.append((unit.seq, loss, unit.probability))
         fates.append((unit, fate))
-    state = monitor.fold(config, watched.state, [loss for _, loss, _ in taken], [p for _, _, p in taken])
+    state = _state(config, watched.state, taken[:limit])
     alarm_seq, afterwards = _alarm(watched.state, state, taken)
     last = fates[-1][0].seq if fates else watched.last_seq
     new = Watched(epoch=replace(epoch, signature=signature) if signature != epoch.signature else epoch, state=state, last_seq=last)
     return Folded(watched=new, fates=tuple(fates), alarm_seq=alarm_seq, stranger=stranger, afterwards=afterwards)
+
+
+def _state(config: MonitorConfig, before: State, taken: Sequence[tuple[int, float, float]]) -> State:
+    """The state after the losses of some units."""
+    return monitor.fold(config, before, [loss for _, loss, _ in taken], [p for _, _, p in taken])
 
 
 def silent(watched: Watched, units: int, last_seq: int) -> Watched:

@@ -57,6 +57,19 @@ def test_the_alarm_names_its_unit():
     assert (again.alarm_seq, again.watched.state, again.afterwards) == (None, folded.watched.state, ((1.0, 1.0),))
 
 
+def test_an_alarm_outlasts_its_horizon():
+    """Units beyond the horizon open no epoch behind an alarm, however they are cut into folds: it stands until a release."""
+    config = replace(CONFIG, mode="horizon", horizon=7)
+    units = [_unit(seq, 1.0) for seq in range(1, 20)]
+    whole = ledger.fold(_watched(_epoch(config=config)), units)
+    assert (whole.stranger, whole.watched.last_seq, whole.watched.state.status) == (None, 19, "alarm")
+    first = ledger.fold(_watched(_epoch(config=config)), units[:5])
+    assert ledger.fold(first.watched, units[5:]).watched == whole.watched
+    calm = ledger.fold(_watched(_epoch(config=config)), [_unit(seq) for seq in range(1, 20)])
+    assert calm.stranger is not None
+    assert calm.stranger.seq == 8
+
+
 def test_strangers():
     """A unit of another grader ends the epoch; parts that nobody knows agree with everything and are filled in."""
     folded = ledger.fold(_watched(), [_unit(1), _unit(2, grader="g1"), _unit(3), _unit(4, grader="g2")])
