@@ -30,6 +30,8 @@ STAGES = frozenset({"retriever", "judge", "pruner"})
 READ_EVERY_S = 2.0
 #: Seconds that the first waiting record of a partition may take to come.
 FIRST_RECORD_S = 3.0
+#: Seconds that a start which is cancelled may take to finish.
+SETTLE_S = 1.0
 #: Seconds that a group's coordinator may take to load what it knows, and between looks: a broker's restart or an election takes about one.
 LOADING_S = 4.0
 LOADING_PAUSE_S = 0.2
@@ -68,7 +70,22 @@ class LagReader:
         await self.close()
 
     async def start(self) -> None:
-        """Connect. Raises `KafkaError` where no broker answers."""
+        """Connect. Raises `KafkaError` where no broker answers.
+
+        Cancelled, it lets the client finish first: aiokafka forgets a connection whose first question is cut off, and never closes it.
+        """
+        starting = asyncio.ensure_future(self._connect())
+        try:
+            await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.wait({starting}, timeout=SETTLE_S)
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+            await self.close()
+            raise
+
+    async def _connect(self) -> None:
+        """Start both clients, or neither."""
         options = self._settings.client_options()
         try:
             self._admin = AIOKafkaAdminClient(**options, client_id="winnow-lag")

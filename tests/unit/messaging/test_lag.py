@@ -99,3 +99,38 @@ async def test_the_gateway_keeps_the_last_lag_that_it_knows(monkeypatch):
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+class Client:
+    """A client of aiokafka whose start takes until it is let go."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.let_go, self.started, self.ended = asyncio.Event(), False, False
+
+    async def start(self) -> None:
+        await self.let_go.wait()
+        self.started = True
+
+    async def stop(self) -> None:
+        self.ended = True
+
+    close = stop
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["a broker that answers", "a broker that is silent"])
+async def test_a_start_that_is_cancelled_leaves_no_connection(monkeypatch, answers):
+    """The client may finish its first question, for a while, and is closed: cut off, it would forget what it has opened."""
+    admin = Client()
+    monkeypatch.setattr(lag, "AIOKafkaAdminClient", lambda *_, **__: admin)
+    monkeypatch.setattr(lag, "AIOKafkaConsumer", Client)
+    monkeypatch.setattr(lag, "SETTLE_S", 0.05)
+    starting = asyncio.create_task(LagReader(SETTINGS).start())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    starting.cancel()
+    await asyncio.sleep(0)
+    if answers:
+        admin.let_go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert (admin.started, admin.ended) == (answers, True)
