@@ -207,7 +207,7 @@ def test_broker_and_database_of_ones_own_replace_the_embedded_ones(tmp_path, win
 
 
 @pytest.mark.serial
-@pytest.mark.parametrize("service", ["gateway", "retriever"])
+@pytest.mark.parametrize("service", [pytest.param("gateway", marks=pytest.mark.long), "retriever"])
 def test_a_service_process_that_ends_stops_everything_and_says_so(tmp_path, service):
     """Killed services are not started again, whichever of the processes it was: `winnow up` names their log and ends with 1."""
     up = start_up(tmp_path, "--ephemeral")

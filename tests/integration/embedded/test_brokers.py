@@ -127,6 +127,7 @@ KAFKA_LATER = pytest.mark.parametrize(
 )
 
 
+@KAFKA_LATER
 async def test_records_survive_where_promised(make: Make) -> None:
     """Records survive stop and SIGKILL on a broker with persistence, on the same port; without it the topics are gone."""
     broker = make().start()

@@ -143,7 +143,7 @@ async def test_a_second_member_takes_its_share_under_load(kafka):
 
 
 @pytest.mark.needs("control", "persistence")
-@pytest.mark.parametrize("kill", [True, False])
+@pytest.mark.parametrize("kill", [True, pytest.param(False, marks=pytest.mark.long)])
 async def test_a_broker_that_goes_and_comes_back_is_survived(own_broker, kill):
     """Consumers and producers go on by themselves; nothing is lost and nothing is a dead letter."""
     settings = settings_for(own_broker)

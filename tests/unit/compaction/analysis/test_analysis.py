@@ -135,6 +135,7 @@ def test_entry_of_a_megabyte_is_analysed(make):
         assert all(len(entry.values) <= 32 for entry in found.entries)
 
 
+@pytest.mark.long
 def test_ten_thousand_entries_over_a_long_span(monkeypatch):
     """Ten thousand entries over half a megabyte come back within the time limit, with the cheaper roads recorded."""
     monkeypatch.setattr("winnow.compaction.lookup.MAX_SCANNED", 200_000_000)  # a tenth: the test need not wait for the rest
