@@ -9,8 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from winnow.contracts.errors import Retryable
 from winnow.storage import audit, outbox, partitions, raw
 
-#: Milliseconds that a drop waits for whoever reads the table: behind it everybody who comes later waits, all services included.
-DROP_WAIT_MS = 3_000
+#: Milliseconds that a drop waits for whoever uses the table: behind it everybody who comes later waits, all services included. Below
+#: PostgreSQL's `deadlock_timeout` (1 s): where drop and writer would wait for each other in a circle, the drop gives up, not the writer.
+DROP_WAIT_MS = 800
 
 
 class InUse(Retryable):
