@@ -148,9 +148,8 @@ def _all_fine(config: MonitorConfig, losses: list[float]) -> bool:
         return False
     if config.binary:
         return set(losses) <= {config.lo, 0.0, 1.0}
-    return (
-        config.lo <= min(losses) and max(losses) <= 1.0 and math.isfinite(sum(losses))
-    )  # a NaN is neither least nor largest, but in the sum
+    # A NaN may be neither the least nor the largest, but it is in the sum.
+    return config.lo <= min(losses) and max(losses) <= 1.0 and math.isfinite(sum(losses))
 
 
 def freeze(state: State) -> State:

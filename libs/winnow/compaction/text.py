@@ -301,6 +301,17 @@ def _marks(items: list[str], count: int) -> list[int]:
     return found
 
 
+def place_of(value: str, text: str) -> int:
+    """Where a value stands in a text, not as a part of a longer word or number; -1: nowhere."""
+    at = text.find(value)
+    while at >= 0:
+        end = at + len(value)
+        if not text[max(0, at - 1) : at].isalnum() and not (text[end - 1 : end].isalnum() and text[end : end + 1].isalnum()):
+            return at
+        at = text.find(value, at + 1)
+    return -1
+
+
 def one_line(text: str, limit: int) -> str:
     """Return untrusted text fit for one line of a report: control characters escaped, at most `limit` characters."""
     shown = text if text.isprintable() else "".join(_printable(text[: limit + 1]))

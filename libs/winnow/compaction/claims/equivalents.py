@@ -11,6 +11,7 @@ from typing import Final
 
 from winnow.compaction.claims.atoms import Atom, bare, is_amount
 from winnow.compaction.claims.derived import number_words
+from winnow.compaction.text import place_of
 
 _NUMBER: Final = re.compile(r"(?<![\w.])\d{1,15}(?:\.\d{1,12})?")
 #: 1.234,50 and 1 234,50: thousands and decimals as they are written outside English.
@@ -88,13 +89,7 @@ class Amounts:
 
     def _stands(self, writing: str) -> bool:
         """Whether a writing stands somewhere, not as a part of a longer number or word."""
-        at = self._text.find(writing)
-        while at >= 0:
-            end = at + len(writing)
-            if not self._text[max(0, at - 1) : at].isalnum() and not (writing[-1].isalnum() and self._text[end : end + 1].isalnum()):
-                return True
-            at = self._text.find(writing, at + 1)
-        return False
+        return place_of(writing, self._text) >= 0
 
     @cached_property
     def _percentages(self) -> list[float]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from winnow.compaction.corpus import Corpus
+from winnow.compaction.text import place_of
 
 #: Characters of outputs that are parsed, of all together; objects and depth that are looked at.
 _CHARS: Final = 2_000_000
@@ -72,7 +73,7 @@ def replaced(lowered: Sequence[str], corpus: Corpus) -> Iterator[Replaced]:
         if found is not None:
             old, new = found
             message = corpus.outputs[new.output].message
-            if not any(_place(old.value, later.text.lower()) >= 0 for later in corpus.messages[message + 1 :]):
+            if not any(place_of(old.value, later.text.lower()) >= 0 for later in corpus.messages[message + 1 :]):
                 yield Replaced(entry, new.key.rpartition(".")[2], old.value, new.value, message)  # nobody gave it the older value again
 
 
@@ -137,23 +138,13 @@ def _stands(subjects: tuple[str, ...], text: str) -> bool:
 def _outdated(values: Sequence[_Field], text: str) -> tuple[_Field, _Field] | None:
     """The older value that an entry states with the field's key, and the latest one; None where it states the latest, or neither."""
     latest = values[-1]
-    if _place(latest.value, text) >= 0:
+    if place_of(latest.value, text) >= 0:
         return None
     for old in reversed(values[:-1]):
-        at = _place(old.value, text) if old.value != latest.value and len(old.value) > 1 else -1
+        at = place_of(old.value, text) if old.value != latest.value and len(old.value) > 1 else -1
         if at >= 0 and _named(old.key, text[max(0, at - _NEAR) : at + len(old.value) + _NEAR]):
             return old, latest
     return None
-
-
-def _place(value: str, text: str) -> int:
-    """Where a value stands in a text as a word of its own; -1: nowhere."""
-    at = text.find(value)
-    while at >= 0:
-        if not text[max(0, at - 1) : at].isalnum() and not text[at + len(value) : at + len(value) + 1].isalnum():
-            return at
-        at = text.find(value, at + 1)
-    return -1
 
 
 def _named(key: str, around: str) -> bool:
