@@ -7,6 +7,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
+from tests.harness import databases
 from tests.harness.pipeline import Stages, candidate, output
 from winnow.contracts.events import Message
 from winnow.contracts.topics import CANDIDATE, COMMITTED, DEAD_LETTER, EVIDENCE, SCORES
@@ -68,6 +69,13 @@ async def lived(dsn: str) -> None:
 def rows(database, tables=TABLES):
     """Everything in these tables."""
     return {name: [r["t"] for r in database.sql(f"SELECT x::text AS t FROM {name} x ORDER BY 1")] for name in tables}  # noqa: S608  constants
+
+
+@pytest.fixture
+def database(postgres, database_template):
+    """A database of each test's own: they change what is stored, and run in any order."""
+    with databases.fresh(postgres, template=database_template) as name:
+        yield databases.Database(server=postgres, name=name)
 
 
 @pytest.fixture
