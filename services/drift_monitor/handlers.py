@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from services.drift_monitor.telling import Teller
+from winnow.contracts.errors import EventIdTaken
 from winnow.contracts.events import Event, JudgeId, Model, Observation, RuntimeEvent
 from winnow.contracts.streams import MISSING_PREFIX
 from winnow.contracts.topics import COMMITTED, OBSERVATION, RUNTIME, Topic
@@ -56,25 +57,31 @@ class RuntimeHandler:
         self._tell = tell
 
     def identity(self, event: RuntimeEvent) -> Hashable:
-        """The event's own id within its fleet."""
-        return event.fleet, event.event_id
+        """The event's own id within its fleet, and what it says: something else under the same id is no repetition."""
+        return event.fleet, event.event_id, event.said
 
     async def handle(self, batch: Sequence[Received[RuntimeEvent]]) -> Handled:
-        """Store a batch in one transaction, and note of which runs something was heard."""
+        """Store a batch in one transaction, and note of which runs something was heard.
+
+        An id that stands for another event already makes a dead letter: the first event is the one that was acted upon.
+        """
         now = self._clock()
         events = [r.event for r in batch]
         async with self._database.transaction() as tx:
             await fleets.ensure(tx, {e.fleet for e in events}, default=self._default_point, now=now)
             new = await runtime_events.store(tx, events, now=now)
+            taken = await runtime_events.taken(tx, events) if len(new) < len(events) else frozenset()
+            stored = [e for e in events if e.event_id in new and e not in taken]
             heard: dict[tuple[str, str], bool] = {}
-            for event in events:
-                if event.event_id in new:
-                    ended = event.kind is RuntimeEventKind.RUN_ENDED
-                    heard[event.fleet, event.run] = heard.get((event.fleet, event.run), False) or ended
+            for event in stored:
+                ended = event.kind is RuntimeEventKind.RUN_ENDED
+                heard[event.fleet, event.run] = heard.get((event.fleet, event.run), False) or ended
             await watching.touch(tx, heard, settle=self._patience.settle, idle=self._patience.idle, now=now)
-            missed = await runtime_events.misses(tx, [e for e in events if e.event_id in new])
-        self._tell.runtime([e for e in events if e.event_id in new], missed=missed)
-        return Handled()
+            missed = await runtime_events.misses(tx, stored)
+        self._tell.runtime(stored, missed=missed)
+        return Handled(
+            dead=[Dead(record=r.record, reason=EventIdTaken.reason, error=str(EventIdTaken())) for r in batch if r.event in taken]
+        )
 
 
 class ObservationHandler:
@@ -99,8 +106,8 @@ class ObservationHandler:
         self._tell = tell
 
     def identity(self, event: Observation) -> Hashable:
-        """The event's own id within its fleet."""
-        return event.fleet, event.event_id
+        """The event's own id within its fleet, and what it is about: a grade under the id of its sample is no repetition."""
+        return event.fleet, event.event_id, event.stream, event.unit, event.sampled is None, event.graded is None
 
     async def handle(self, batch: Sequence[Received[Observation]]) -> Handled:
         """Store a batch in the order of its streams and fold what can be decided, in one transaction."""

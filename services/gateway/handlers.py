@@ -20,12 +20,12 @@ from winnow.client.api import BoundaryView, ProblemReason, RecoveryRequest, Stat
 from winnow.contracts import ids
 from winnow.contracts.deadline import Deadline
 from winnow.contracts.envelope import decode, decode_claim, encode
-from winnow.contracts.errors import Conflict, Gone, NotFound, TooLarge
+from winnow.contracts.errors import Conflict, EventIdTaken, Gone, NotFound, TooLarge
 from winnow.contracts.events import Candidate, ClaimCheck, Committed, Event, Observation, RuntimeEvent
 from winnow.contracts.places import Place
 from winnow.contracts.topics import CANDIDATE, OBSERVATION, RUNTIME, Topic
 from winnow.contracts.vocabulary import Mode, RuntimeEventKind
-from winnow.storage import boundaries, entries, originals, outbox, recovery, runs, search, stages
+from winnow.storage import boundaries, entries, originals, outbox, recovery, runs, runtime_events, search, stages
 from winnow.storage.boundaries import Boundary, NewBoundary
 from winnow.storage.database import Database, transient
 from winnow.storage.entries import EntryHistory
@@ -204,17 +204,10 @@ class Gateway:
                 recovery_tool=True,
             )
             if not await outbox.add(tx, [_message(RUNTIME, event, run, event_id, traceparent)]) and new:
-                await self._waits(tx, event)
+                await _check_waiting(tx, RUNTIME, event)
             return found
 
         return await self._transact(fleet, read)
-
-    async def _waits(self, tx: AsyncConnection, event: RuntimeEvent) -> None:
-        """See that what waits for the bus under the event's id tells of the same recovery. Raise `EventIdTaken`."""
-        body = await outbox.body(tx, event.fleet, RUNTIME.name, event.event_id)
-        said = None if body is None else decode(RuntimeEvent, body)
-        if said is None or (said.kind, said.handle, said.part) != (event.kind, event.handle, event.part):
-            raise recovery.EventIdTaken
 
     async def search(self, fleet: str, query: str, *, run: str | None, cursor: str | None, limit: int) -> HitPage:
         """One page of places that hold words of `query`. Raise `NotFound`, `BadCursor`, and `ProblemError` where too many search."""
@@ -242,14 +235,26 @@ class Gateway:
         return ClaimCheck(fleet=fleet, handle=handle, sha256=content.sha256, size=len(data))
 
     async def runtime_event(self, event: RuntimeEvent, traceparent: str | None) -> None:
-        """Store what a runtime reports, for the bus."""
+        """Store what a runtime reports, for the bus. Raise `EventIdTaken`."""
         message = _message(RUNTIME, event, event.run, event.event_id, traceparent)
-        await self._transact(event.fleet, lambda tx: outbox.add(tx, [message]))
+
+        async def write(tx: AsyncConnection) -> None:
+            if not await outbox.add(tx, [message]):
+                await _check_waiting(tx, RUNTIME, event)
+            elif await runtime_events.taken(tx, [event]):  # its record was sent, and purged since
+                raise EventIdTaken
+
+        await self._transact(event.fleet, write)
 
     async def observation(self, event: Observation, traceparent: str | None) -> None:
-        """Store an observation, for the bus."""
+        """Store an observation, for the bus. Raise `EventIdTaken`; once the first record is purged, its id tells nothing any more."""
         message = _message(OBSERVATION, event, event.unit, event.event_id, traceparent)
-        await self._transact(event.fleet, lambda tx: outbox.add(tx, [message]))
+
+        async def write(tx: AsyncConnection) -> None:
+            if not await outbox.add(tx, [message]):
+                await _check_waiting(tx, OBSERVATION, event)
+
+        await self._transact(event.fleet, write)
 
     async def _transact(self, fleet: str, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run `work` in one transaction of the fleet, again where a passing error ended it: everything here is idempotent."""
@@ -297,6 +302,13 @@ def view(found: Boundary, result: Committed | None = None) -> BoundaryView:
 
 def _candidate_id(candidate: Candidate) -> UUID:
     return ids.event_id(candidate.fleet, candidate.boundary_id, CANDIDATE.event_type)
+
+
+async def _check_waiting(tx: AsyncConnection, topic: Topic, event: RuntimeEvent | Observation) -> None:
+    """See that the record in the outbox under the event's id says the same. Raise `EventIdTaken`."""
+    body = await outbox.body(tx, event.fleet, topic.name, event.event_id)
+    if body is None or decode(type(event), body).said != event.said:
+        raise EventIdTaken
 
 
 def _message(topic: Topic, event: Candidate | RuntimeEvent | Observation, run: str, event_id: UUID, traceparent: str | None) -> NewMessage:

@@ -38,6 +38,12 @@ class Conflict(Permanent):
     reason = "id_conflict"
 
 
+class EventIdTaken(Permanent):
+    """event_id: it stands for something else that was said before; send a new one for each event."""
+
+    reason = "id_conflict"
+
+
 class TooLarge(Permanent):
     """The content is above the limit; store the messages as originals and send a claim check."""
 

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from winnow.compaction.recovered import given_key, keys_of, relabelled
 from winnow.compaction.roles import origin_of
-from winnow.contracts.errors import Gone, NotFound, Permanent
+from winnow.contracts.errors import EventIdTaken, Gone, NotFound
 from winnow.contracts.events import Message, Messages
 from winnow.contracts.places import Part, Place
 from winnow.contracts.vocabulary import MessageKind, Origin, Rules, RuntimeEventKind
@@ -22,10 +22,6 @@ from winnow.storage.values import storable
 
 #: Bytes that a cut is moved back at most, so that no character of UTF-8 is split.
 _CHARACTER_BYTES = 4
-
-
-class EventIdTaken(Permanent):
-    """event_id: it stands for something else; send a new one for each recovery."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,6 +74,18 @@ async def store(tx: AsyncConnection, events: Sequence[RuntimeEvent], *, now: dat
     return {r["event_id"] for r in await raw.fetch(tx, _STORE, *raw.columns(rows, 11), now)}
 
 
+async def taken(tx: AsyncConnection, events: Sequence[RuntimeEvent]) -> frozenset[RuntimeEvent]:
+    """Which of `events` have an id under which something else is stored: they are not, and a sender must hear of it."""
+    rows = await raw.fetch(
+        tx,
+        "SELECT e.* FROM unnest($1::text[], $2::uuid[]) AS k(fleet, event_id)"
+        " JOIN runtime_events e ON e.fleet = k.fleet AND e.event_id = k.event_id",
+        *raw.columns(sorted({(e.fleet, e.event_id) for e in events}), 2),
+    )
+    stored = {(r["fleet"], r["event_id"]): RuntimeEvent.model_validate({name: r[name] for name in RuntimeEvent.model_fields}) for r in rows}
+    return frozenset(e for e in events if (found := stored.get((e.fleet, e.event_id))) is not None and found.said != e.said)
+
+
 async def misses(tx: AsyncConnection, events: Sequence[RuntimeEvent]) -> int:
     """How many of `events` report a recovery by a handle that their fleet does not have."""
     asked = [(e.fleet, e.handle) for e in events if e.kind is RuntimeEventKind.RECOVERED]

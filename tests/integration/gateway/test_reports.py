@@ -1,6 +1,12 @@
 """Runtime events and observations."""
 
+from datetime import UTC, datetime
 from uuid import uuid4
+
+import pytest
+
+from winnow.contracts.events import RuntimeEvent
+from winnow.storage import runtime_events
 
 AT = "2026-11-30T00:00:00Z"
 
@@ -61,3 +67,29 @@ async def test_the_callers_trace_goes_on(stage):
         event = {"run": f"r{n}", "kind": "run_ended"}
         assert (await stage.http.post("/v1/runtime-events", json=event, headers={"traceparent": header})).status_code == 202
     assert [row[4] for row in await _outbox(stage)] == [trace, None, None]
+
+
+@pytest.mark.parametrize("purged", [False, True], ids=["waits for the bus", "was handled and purged"])
+async def test_another_event_under_a_taken_id_is_refused(stage, purged):
+    """What would be dropped later on is told at once: the sender hears 422, and the first event stays as it was."""
+    event = {"event_id": str(uuid4()), "run": "r1", "kind": "adopted", "boundary_id": str(uuid4()), "adopted": "candidate", "at": AT}
+    other = event | {"adopted": "committed"}
+    assert (await stage.http.post("/v1/runtime-events", json=event)).status_code == 202
+    if purged:
+        async with stage.db.transaction() as tx:
+            await runtime_events.store(tx, [RuntimeEvent.model_validate(event | {"fleet": stage.fleet})], now=datetime.now(UTC))
+            await tx.exec_driver_sql("DELETE FROM outbox WHERE fleet = $1", (stage.fleet,))
+    answer = await stage.http.post("/v1/runtime-events", json=other)
+    assert (answer.status_code, answer.json()["reason"]) == (422, "invalid")
+    assert answer.json()["detail"].startswith("event_id: it stands for something else")
+    assert len(await _outbox(stage)) == (not purged)
+    assert (await stage.http.post("/v1/runtime-events", json=event | {"at": "2026-11-30T01:00:00Z"})).status_code == 202
+
+
+async def test_another_observation_under_a_taken_id_is_refused(stage):
+    """A grade under the id of its sample would never reach the monitor; the same observation again is one record."""
+    sampled = {"event_id": str(uuid4()), "stream": "s", "unit": "r", "sampled": {"probability": 0.5, "at": AT}}
+    graded = sampled | {"sampled": None, "graded": {"loss": 0.5, "grader": "g", "at": AT}}
+    for body, status in ((sampled, 202), (sampled, 202), (graded, 422), (graded | {"event_id": str(uuid4())}, 202)):
+        assert (await stage.http.post("/v1/observations", json=body)).status_code == status
+    assert len(await _outbox(stage)) == 2

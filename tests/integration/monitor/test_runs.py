@@ -12,7 +12,7 @@ from services.drift_monitor.telling import Teller
 from tests.harness.pipeline import ScriptedJudge, Stages, candidate
 from tests.integration.monitor.playing import Player
 from winnow.contracts.events import JudgeId, RuntimeEvent
-from winnow.contracts.vocabulary import AlertKind, Mode, RuntimeEventKind
+from winnow.contracts.vocabulary import Adopted, AlertKind, Mode, Reason, RuntimeEventKind
 from winnow.storage import fleets, folding, originals, thresholds, watching
 from winnow.storage.alarms import Acting
 from winnow.storage.keys import StreamKey
@@ -82,6 +82,23 @@ class House:
 @pytest.fixture
 def house(db, fleet, clock) -> House:
     return House(db, fleet, clock)
+
+
+async def test_another_event_under_a_taken_id_is_a_dead_letter(house):
+    """An adoption under the id of another one is not dropped in silence, in one batch or later; a repetition is none."""
+    first = RuntimeEvent(
+        fleet=house.fleet, event_id=uuid.uuid4(), run="r", kind=RuntimeEventKind.ADOPTED, at=house.clock(), boundary_id=uuid.uuid4(),
+        adopted="candidate",
+    )  # fmt: skip
+    other = first.model_copy(update={"adopted": Adopted.COMMITTED})
+    batch = [house.stages.received("runtime", RuntimeEvent, e.key, e.model_dump_json().encode()) for e in (first, other)]
+    assert len({house.runtime.identity(received.event) for received in batch}) == 2
+    for records in (batch, batch[1:], batch):
+        handled = await house.runtime.handle(records)
+        assert [(dead.record, dead.reason) for dead in handled.dead] == [(batch[1].record, Reason.ID_CONFLICT)]
+    rows = await house.player.rows("SELECT adopted FROM runtime_events WHERE fleet = $1", house.fleet)
+    assert [r["adopted"] for r in rows] == ["candidate"]
+    assert house.telemetry.metrics.value("winnow_runtime_events_total", kind="adopted") == 1
 
 
 async def test_a_run_that_ends(house):

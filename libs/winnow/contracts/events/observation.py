@@ -51,6 +51,11 @@ class Observation(Event):
         return self
 
     @property
+    def said(self) -> tuple[object, ...]:
+        """What a repetition says again; the same id with anything else is another event."""
+        return self.stream, self.unit, self.boundary_id, self.sampled, self.graded
+
+    @property
     def key(self) -> str:
         """Record key: `fleet/stream`, so that one stream is folded by one monitor, in order, and no fleet names another's."""
         return f"{self.fleet}/{self.stream}"

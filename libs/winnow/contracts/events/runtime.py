@@ -42,6 +42,14 @@ class RuntimeEvent(Event):
         return self
 
     @property
+    def said(self) -> tuple[object, ...]:
+        """What a repetition says again; the same id with anything else is another event."""
+        # Of a recovery, the gateway and the runtime that asked both tell, each with what it knows of the run.
+        if self.kind is RuntimeEventKind.RECOVERED:
+            return self.kind, self.handle, self.part
+        return self.kind, self.run, self.boundary_id, self.adopted
+
+    @property
     def key(self) -> str:
         """Record key: `fleet/run`."""
         return f"{self.fleet}/{self.run}"
