@@ -9,7 +9,7 @@ import contextlib
 import logging
 import random
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
@@ -103,9 +103,22 @@ class Waiting:
 class Feed:
     """Reads the committed topic in the background, for all compactions that wait."""
 
-    def __init__(self, topic: str, connect: Callable[[], Consumer], *, backoff: Backoff | None = None, user: str | None = None) -> None:
-        """`connect` makes a consumer that is not yet started; it is called again whenever the last one broke. `user` signs in with it."""
+    def __init__(
+        self,
+        topic: str,
+        connect: Callable[[], Consumer],
+        *,
+        hidden: Callable[[], Awaitable[bool]],
+        backoff: Backoff | None = None,
+        user: str | None = None,
+    ) -> None:
+        """`connect` makes a consumer that is not yet started; it is called again whenever the last one broke. `user` signs in with it.
+
+        `hidden` says whether the broker keeps the topic from this client: a consumer that reads such a topic's metadata anew raises nothing
+        and waits for a leader. It is asked whenever the reader broke.
+        """
         self._topic = topic
+        self._hidden = hidden
         self._user = user
         self._connect = connect
         self._backoff = backoff or Backoff(first_s=0.2, most_s=2.0)
@@ -137,12 +150,12 @@ class Feed:
         """Read `partition` from its present end on, and hand what answers `candidate` to the yielded `Waiting`.
 
         The partition is positioned before this yields: what is published afterwards is not missed. Waits for a broker as long as it takes;
-        the caller sets the limit.
+        the caller sets the limit. Raise `NotAllowed` where the topic is hidden.
         """
         waiting = Waiting(candidate, request_sha256, partition)
         self._waiting[partition].add(waiting)
         try:
-            await self._position(partition)
+            await self._position(waiting)
             yield waiting
         finally:
             self._waiting[partition].discard(waiting)
@@ -158,12 +171,15 @@ class Feed:
             await asyncio.gather(self._task, return_exceptions=True)
         await self._disconnect()
 
-    async def _position(self, partition: int) -> None:
-        """Assign a partition at its end, unless it is read already."""
+    async def _position(self, waiting: Waiting) -> None:
+        """Assign a partition at its end, unless it is read already. Raise what became of `waiting` meanwhile: nothing but a refusal."""
         self._ensure_running()
+        partition = waiting.partition
         while partition not in self._next:
             await self._up.wait()
             async with self._assigning:
+                if waiting.answer.done():
+                    waiting.answer.result()
                 consumer = self._consumer
                 if partition in self._next or consumer is None:
                     continue
@@ -172,6 +188,8 @@ class Feed:
                     end = (await isolated(consumer.end_offsets([where]), CHECK_TIMEOUT_S))[where]
                 except Exception as exc:  # noqa: BLE001  whatever the client raises, the reader connects anew
                     self._broken(exc)
+                    if isinstance(exc, TopicAuthorizationFailedError):
+                        self._refuse()
                     await asyncio.sleep(self._backoff.first_s)
                     continue
                 if self._consumer is consumer:
@@ -216,6 +234,8 @@ class Feed:
             except Exception as exc:  # noqa: BLE001  a broker may fail in any way; an agent must get its answers once it is back
                 attempt = 1 if self._up.is_set() else attempt + 1
                 self._broken(exc)
+                if any(self._waiting.values()) and await self._hidden():
+                    self._refuse()
             await asyncio.sleep(self._backoff.delay(attempt, random.random()))  # noqa: S311  jitter, not a secret
 
     def _broken(self, exc: BaseException) -> None:

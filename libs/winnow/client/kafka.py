@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, TopicAuthorizationFailedError
 
 from winnow.client.api import BoundaryPage, BoundaryView, PrunedPage, RecoveryRequest, RunPage, SearchPage
-from winnow.client.feed import CONNECT_S, FETCH_WAIT_MS, Feed, Waiting, partition_of
+from winnow.client.feed import CHECK_TIMEOUT_S, CONNECT_S, FETCH_WAIT_MS, Feed, Waiting, partition_of
 from winnow.client.http import HttpTransport, claimed
 from winnow.client.isolation import discarded, isolated
 from winnow.client.recovery import Recovered
@@ -77,7 +77,7 @@ class KafkaTransport:
 
     async def start(self) -> None:
         """Make ready; connects with the first call, so that an absent broker delays nobody's start."""
-        self._feed = Feed(self._prefix + COMMITTED.name, self._consumer, user=self._user)
+        self._feed = Feed(self._prefix + COMMITTED.name, self._consumer, hidden=self._hides_committed, user=self._user)
         self._started = True
         if self._gateway is not None:
             await self._gateway.start()
@@ -254,6 +254,17 @@ class KafkaTransport:
                 raise self._refusal(topic, Operation.READ) from exc
             except (KafkaError, ConnectionError):
                 await asyncio.sleep(RECONNECT_S)
+
+    async def _hides_committed(self) -> bool:
+        """Whether a broker that answers keeps the committed topic from this client; it says so of names that it is asked for."""
+        producer = self._producer
+        if producer is None:
+            return False
+        try:
+            await isolated(producer.client.force_metadata_update(), CHECK_TIMEOUT_S)
+        except (KafkaError, ConnectionError, TimeoutError):
+            return False
+        return self._prefix + COMMITTED.name in producer.client.cluster.unauthorized_topics
 
     def _refusal(self, topic: Topic, operation: Operation) -> NotAllowed:
         """The broker's access rules do not let this client do it."""

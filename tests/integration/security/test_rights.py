@@ -269,6 +269,26 @@ async def test_an_agent_that_is_refused_goes_on_at_once(closed, granted, missing
     assert PASSWORD not in said
 
 
+@pytest.mark.parametrize("forgets", [False, True], ids=["the reader is running", "the client reads the topic's metadata anew"])
+async def test_an_agent_that_loses_its_right_later_hears_of_it(closed, forgets):
+    """A topic that is hidden while a client lives is told as `unauthorised`, long before the deadline, and not taken for a slow answer."""
+    rules, settings, _ = closed
+    read = right(Operation.READ, Resource.TOPIC, settings.topic_name(COMMITTED.name))
+    await rules.grant(read, right(Operation.WRITE, Resource.TOPIC, settings.topic_name(CANDIDATE.name)))
+    options = settings.client_options() | ({"metadata_max_age_ms": 200} if forgets else {})
+    transport = KafkaTransport(",".join(options.pop("bootstrap_servers")), topic_prefix=settings.topic_prefix, options=options)
+    deadline_s = 60
+    async with WinnowClient(transport, fleet="acme") as client:
+        asked = candidate("- a", fleet="acme", run="r")
+        assert (await client.compact(asked, deadline_s=3)).bypassed_because is Because.DEADLINE
+        await rules.revoke(read)
+        for run in ("r", "another partition or not"):
+            began = time.monotonic()
+            given = await client.compact(candidate("- a", fleet="acme", run=run), deadline_s=deadline_s)
+            assert given.bypassed_because is Because.UNAUTHORISED, run
+            assert time.monotonic() - began < deadline_s / 2
+
+
 async def test_lags_of_a_group_that_is_hidden_are_no_hang_and_no_number(closed):
     """Whoever may see the topics and not the groups hears which group; without the topics nothing is behind."""
     rules, settings, _ = closed

@@ -19,6 +19,7 @@ from winnow.client.testing import unpruned
 from winnow.contracts import ids
 from winnow.contracts.envelope import headers_for
 from winnow.contracts.errors import WinnowError
+from winnow.contracts.rights import NotAllowed
 from winnow.contracts.topics import COMMITTED
 
 QUICK = Backoff(first_s=0.001, most_s=0.01)
@@ -31,6 +32,10 @@ class Log:
         self.records: dict[int, list] = {p: [] for p in range(partitions)}
         self.consumers: list[LogConsumer] = []
         self.down = False
+        self.hidden = False
+
+    async def is_hidden(self):
+        return self.hidden
 
     def consumer(self):
         self.consumers.append(LogConsumer(self))
@@ -86,6 +91,8 @@ class LogConsumer:
 
     async def end_offsets(self, partitions):
         self._check()
+        if self.log.hidden:  # as aiokafka's, which waits for a leader
+            await asyncio.Event().wait()
         await asyncio.sleep(0)
         return {p: len(self.log.records[p.partition]) for p in partitions}
 
@@ -97,7 +104,7 @@ class LogConsumer:
 async def log_and_feed(monkeypatch):
     monkeypatch.setattr(feed_module, "CHECK_S", 0.01)
     log = Log()
-    feed = Feed("t", log.consumer, backoff=QUICK)
+    feed = Feed("t", log.consumer, hidden=log.is_hidden, backoff=QUICK)
     yield log, feed
     await feed.close()
 
@@ -230,6 +237,23 @@ async def test_it_waits_for_a_broker_that_is_not_there_yet(log_and_feed):
         await _answer(waiting)
 
 
+@pytest.mark.parametrize("assigned", [True, False], ids=["reads already", "has no position yet"])
+async def test_whoever_waits_on_a_topic_that_is_hidden_is_told(log_and_feed, monkeypatch, assigned):
+    """A consumer says nothing of it: the feed asks once its checks get no answer, and goes on when the topic is seen again."""
+    monkeypatch.setattr(feed_module, "CHECK_TIMEOUT_S", 0.02)
+    log, feed = log_and_feed
+    asked = candidate()
+    log.hidden = not assigned
+    with pytest.raises(NotAllowed, match="--operation Read --topic t"):  # noqa: PT012  either line may be the one that is refused
+        async with feed.wait_for(asked, asked.request_sha256(), 1) as waiting:
+            log.hidden = True
+            await _answer(waiting)
+    log.hidden = False
+    async with feed.wait_for(asked, asked.request_sha256(), 1) as waiting:
+        log.answer(1, asked)
+        await _answer(waiting)
+
+
 async def test_the_reader_begins_again_should_its_task_die(log_and_feed, monkeypatch):
     """A reader task that ended is noticed with the next compaction, on any partition, and started anew."""
     log, feed = log_and_feed
@@ -261,7 +285,8 @@ async def test_idle_partitions_are_let_go(log_and_feed, monkeypatch):
 
 async def test_a_closed_feed_says_so():
     """After close nobody waits for ever."""
-    feed = Feed("t", Log().consumer)
+    log = Log()
+    feed = Feed("t", log.consumer, hidden=log.is_hidden)
     await feed.close()
     asked = candidate()
     with pytest.raises(WinnowError, match="closed"):
