@@ -78,9 +78,10 @@ _REPORTS = """
 SELECT at, kind, adopted, because FROM runtime_events WHERE fleet = $1 AND boundary_id = $2 ORDER BY at LIMIT 50
 """
 
+# A run that asked without being `asked_back`: the bytes of a recovery that the runtime had told of before, and that has a row already.
 _RECOVERIES = """
-SELECT at, kind, part, via, asked_back, n, text, decision FROM recovery_history WHERE fleet = $1 AND boundary_id = $2 ORDER BY at DESC
-LIMIT 50
+SELECT at, kind, part, via, asked_back, n, text, decision FROM recovery_history
+WHERE fleet = $1 AND boundary_id = $2 AND (asked_back OR asked_by IS NULL) ORDER BY at DESC LIMIT 50
 """
 
 

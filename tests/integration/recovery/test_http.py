@@ -11,7 +11,7 @@ from winnow.compaction.recovered import given_key
 from winnow.contracts.envelope import decode
 from winnow.contracts.events import RuntimeEvent, sha256
 from winnow.contracts.vocabulary import Mode
-from winnow.storage import erase, originals, raw, recovery, runtime_events
+from winnow.storage import boundaries, boundary_trail, erase, originals, raw, recovery, runtime_events
 from winnow.storage.values import decompress
 
 
@@ -91,6 +91,8 @@ async def test_what_was_reported_before_it_is_asked_is_known_when_it_comes_back(
         assert (await house.ask(handle, event_id=event_id)).content == b"- rebook via Lisbon on Friday\n"
     async with house.stage.db.transaction() as tx:
         assert await recovery.given(tx, house.fleet, [given_key("- rebook via Lisbon on Friday\n")]) != {}
+        [boundary] = (await boundaries.page(tx, house.fleet)).boundaries
+        assert [(r.part, r.asked_back) for r in (await boundary_trail.load(tx, boundary)).recoveries] == [("e2", True)]
     rows = await house.rows("SELECT event_id, given_key FROM recoveries WHERE fleet = $1")
     assert sum(r["event_id"] is not None for r in rows) == sum(r["given_key"] is not None for r in rows) == 1
 
