@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 from winnow.assurance import seed
 from winnow.assurance.blocks import BLOCK, Block, grown
 from winnow.assurance.config import MonitorConfig
-from winnow.assurance.refusals import EpochEnded, InvalidLoss, StateUnreadable
+from winnow.assurance.refusals import OTHER_TERMS, EpochEnded, InvalidLoss, StateUnreadable
 
 Status = Literal["ok", "warn", "alarm"]
 
@@ -135,7 +135,7 @@ def fold(config: MonitorConfig, state: State, losses: Iterable[float], probabili
         StateUnreadable: the state belongs to another configuration.
     """
     if state.config != config.fingerprint:
-        raise StateUnreadable("the state belongs to another configuration: hold the fleet, and start a new epoch if the change was meant")
+        raise StateUnreadable(OTHER_TERMS)
     given = losses if isinstance(losses, list) else list(losses)
     ready = given if _all_fine(config, given) else [checked(config, loss) for loss in given]
     scales = _scales(config, ready, probabilities)

@@ -15,5 +15,12 @@ class StateUnreadable(Permanent):
     """The monitor's state cannot be read; hold the fleet and keep the row, never start afresh in its place."""
 
 
+#: A state that was bet under other terms than its epoch has now.
+OTHER_TERMS = (
+    "the monitor's state was bet under other parameters, or under the constants of another release:"
+    " hold the fleet, and start a new epoch if the change was meant"
+)
+
+
 class EpochEnded(Permanent):
     """The horizon of this epoch is reached and its guarantee ends here; start a new epoch, with a share of the error budget of its own."""

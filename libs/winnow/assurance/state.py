@@ -8,7 +8,7 @@ from typing import Any, Final
 from winnow.assurance.blocks import Block
 from winnow.assurance.config import MonitorConfig
 from winnow.assurance.monitor import State
-from winnow.assurance.refusals import StateUnreadable
+from winnow.assurance.refusals import OTHER_TERMS, StateUnreadable
 
 #: Version of the text's form.
 SCHEMA: Final = 1
@@ -63,7 +63,7 @@ def _load(text: str, config: MonitorConfig | None, stream: str | None, epoch: in
         raise StateUnreadable("the monitor's state belongs to another epoch; hold the fleet")
     state = _state(value)
     if config is not None and state.config != config.fingerprint:
-        raise StateUnreadable("the state belongs to another configuration: hold the fleet, and start a new epoch if the change was meant")
+        raise StateUnreadable(OTHER_TERMS)
     return state
 
 

@@ -1,6 +1,7 @@
 """`winnow streams`: what the drift monitor watches, with which evidence, and a replay of any stream from its ledger."""
 
 import math
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -86,6 +87,9 @@ def listed(
             cell(one.guarantee),
         )
     terminal.show(rows if found else "no streams yet; a stream is made with its first observation or closed run")
+    for one in found:
+        if one.status == "held":
+            terminal.show(_ways_out(one.fleet, one.stream))
 
 
 def show(
@@ -127,6 +131,8 @@ def show(
         f"{one_line(name)} of fleet {fleet}: {view.status}, {view.verdict}; evidence {_power(view.log_evidence)}, {view.folded} units"
         f" folded, {view.missing} missing, {view.late} late, {view.refused} refused; family {view.family}"
     )
+    if view.status == "held":
+        terminal.show(_ways_out(fleet, name))
     rows = table("epoch", "from", "since", "because", "share of delta", "alarm", "evidence")
     for e in known:
         alarm = "" if e.alarm_at is None else f"{minute(e.alarm_at)} at unit {e.alarm_seq} ({e.alarm_rule})"
@@ -236,6 +242,14 @@ def replay(
 
 def _unknown(fleet: str, name: str) -> NotFound:
     return NotFound(f"fleet {plain(fleet, 80)!r} has no stream {plain(name, 80)!r}; `winnow streams list` shows all")
+
+
+def _ways_out(fleet: str, name: str) -> str:
+    """What to do about a stream that is not folded any more."""
+    return (
+        f"{one_line(name)} of fleet {fleet} is not watched: `winnow alerts --fleet {fleet}` says why and what mends it; where its state"
+        f" cannot be read, `winnow streams replay {shlex.quote(one_line(name))} --fleet {fleet} --repair`, then `winnow release {fleet}`"
+    )
 
 
 def _power(log_evidence: float | None) -> str:

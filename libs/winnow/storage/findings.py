@@ -1,6 +1,7 @@
 """Alarms in words and numbers: the evidence, where the change likely was, whose losses brought it."""
 
 import math
+import shlex
 from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -94,13 +95,36 @@ def warn_finding(found: Loaded, at: Watched) -> Finding:
 
 
 def unreadable_finding(found: Loaded) -> Finding:
-    """A stream cannot be folded: no readable state never means free."""
+    """A stream's state cannot be read, and no readable state never means free. An operator hears the ways out, and what each keeps."""
+    return _unwatched(
+        found,
+        f"{found.unreadable}. `winnow streams replay {_named(found)} --repair` works its state out again from the ledger, evidence and all;"
+        f" `winnow release {found.key.fleet} --because ...` ends the hold, and where nothing was repaired begins a new epoch",
+    )
+
+
+def misconfigured_finding(found: Loaded, problem: str) -> Finding:
+    """A stream cannot go on under the configuration that was set for it."""
+    return _unwatched(
+        found,
+        f"{problem}. Correct it with `winnow streams set {_named(found)}`, then `winnow release {found.key.fleet} --because ...`"
+        " ends the hold",
+    )
+
+
+def _named(found: Loaded) -> str:
+    """A stream as commands take it."""
+    return f"{shlex.quote(found.key.stream)} --fleet {found.key.fleet}"
+
+
+def _unwatched(found: Loaded, because: str) -> Finding:
+    """Nothing of a stream is folded any more."""
     place = (found.row.epoch, found.row.last_seq) if found.row else (0, 0)
     return Finding(
         fleet=found.key.fleet,
         stream=found.key.stream,
         identity=("unreadable", found.key.stream, *place),
-        because=f"stream {found.key.stream} cannot be watched: {found.unreadable}",
+        because=f"stream {found.key.stream} cannot be watched: {because}",
         guarantee=Guarantee.NONE,
         revoke=False,
     )

@@ -18,7 +18,7 @@ from winnow.contracts.vocabulary import Family
 from winnow.storage import alarms, epochs, raw, samples, streams, watched
 from winnow.storage import ledger as stored_ledger
 from winnow.storage.alarms import Acting, Finding
-from winnow.storage.findings import alarm_finding, unreadable_finding, warn_finding
+from winnow.storage.findings import alarm_finding, misconfigured_finding, unreadable_finding, warn_finding
 from winnow.storage.keys import StreamKey
 from winnow.storage.ledger import Decided, Waiting
 from winnow.storage.passage import Passage, advance, beside
@@ -187,7 +187,7 @@ async def _findings(tx: AsyncConnection, runs: Sequence[Passage], acting: Acting
             await epochs.fill(tx, run.found.key, run.watched.epoch)
         if run.problem is not None:
             await streams.hold(tx, *run.found.key, now=run.now)
-            found.append(unreadable_finding(replace(run.found, unreadable=run.problem)))
+            found.append(misconfigured_finding(run.found, run.problem))
     return found
 
 

@@ -15,7 +15,7 @@ from winnow.storage.keys import StreamKey
 
 
 class LedgerIncomplete(Permanent):
-    """Units of the ledger are gone: retention has dropped their month. The state cannot be replayed from its first unit."""
+    """Retention has dropped units of the ledger, so it cannot be replayed from its first one; `winnow release` begins a new epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.integration.monitor.conftest import Clock
 from tests.integration.monitor.playing import Player
+from winnow.assurance.state import dump, load
 from winnow.cli.app import run as command
 from winnow.storage import fleets
 from winnow.storage.database import Database as Pool
@@ -105,6 +106,32 @@ def test_replay(operate, played, database):
     assert operate("streams", "replay", "harm", "--fleet", played, "--repair")[0] == 0
     assert operate("streams", "replay", "harm", "--fleet", played)[0] == 0
     assert operate("streams", "replay", "nobody", "--fleet", played)[0] == 3
+
+
+def test_a_state_that_was_bet_under_other_constants_says_the_ways_out(operate, played, database):
+    """After an update that changed the bets: alert, list, stream and check-up name the commands, and the repair keeps the evidence."""
+    (row,) = database.sql("SELECT state, log_evidence FROM monitor_states WHERE fleet = $1 AND stream = 'quiet'", played)
+    old = dump(load(row["state"])._replace(config="0" * 16), stream=f"{played}/quiet", epoch=1)
+    database.sql("UPDATE monitor_states SET state = $2 WHERE fleet = $1 AND stream = 'quiet'", played, old)
+    assert operate("release", played, "--because", "for this test")[0] == 0
+
+    async def one_more() -> None:
+        async with Pool(database.dsn, pool_size=2) as db:
+            await Player(db, played, Clock(), stream="quiet").play([0.0])
+
+    asyncio.run(one_more())
+    repair = f"winnow streams replay quiet --fleet {played} --repair"
+    alerts = [json.loads(line) for line in operate("alerts", "--fleet", played, "--json")[1].splitlines()]
+    (told,) = [a["because"] for a in alerts if a["kind"] == "raised" and a["stream"] == "quiet"]
+    assert "another release" in told
+    doctor = " ".join(operate("doctor", "--json")[1].split())
+    for said in (told, doctor, " ".join(operate("streams", "show", "quiet", "--fleet", played)[1].split())):
+        assert repair in said
+        assert f"winnow release {played}" in said
+    assert repair in " ".join(operate("streams", "list", "--fleet", played)[1].split())
+    assert operate("streams", "replay", "quiet", "--fleet", played, "--repair")[0] == 0
+    (mended,) = database.sql("SELECT status, log_evidence FROM monitor_states WHERE fleet = $1 AND stream = 'quiet'", played)
+    assert (mended["status"], mended["log_evidence"]) == ("ok", row["log_evidence"])
 
 
 def test_set(operate, played):
