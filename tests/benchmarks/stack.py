@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.harness.databases import blocking
 from tests.harness.processes import Program, Spawner
-from winnow.cli.stack import KAFKA_FETCH_WAIT_MS
+from winnow.cli.stack import KAFKA_FETCH_WAIT_MS, MEMORY_FETCH_BUSY_MS, MEMORY_FETCH_WAIT_MS
 from winnow.embedded import BrokerHandle, KafkaBroker, MeshBroker, PostgresServer, ports
 from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.topics import ensure_topics
@@ -48,6 +48,7 @@ class Ground:
             "WINNOW_SESSION_TIMEOUT_MS": str(self.settings.session_timeout_ms),
             "WINNOW_HEARTBEAT_INTERVAL_MS": str(self.settings.heartbeat_interval_ms),
             "WINNOW_FETCH_MAX_WAIT_MS": str(self.settings.fetch_max_wait_ms),
+            "WINNOW_FETCH_BUSY_WAIT_MS": str(self.settings.busy_wait_ms),
             "WINNOW_GATEWAY_PORT": str(gateway_port),
             "WINNOW_STATUS_PORT": "0",
             "WINNOW_LOG_LEVEL": "WARNING",
@@ -79,7 +80,8 @@ class Stack:
             partitions=partitions,
             session_timeout_ms=SESSION_TIMEOUT_MS,
             heartbeat_interval_ms=HEARTBEAT_MS,
-            **({"fetch_max_wait_ms": KAFKA_FETCH_WAIT_MS} if self.kind == KAFKA else {}),
+            fetch_max_wait_ms=KAFKA_FETCH_WAIT_MS if self.kind == KAFKA else MEMORY_FETCH_WAIT_MS,
+            fetch_busy_wait_ms=None if self.kind == KAFKA else MEMORY_FETCH_BUSY_MS,
         )
         asyncio.run(ensure_topics(settings, Telemetry.plain("bench")))
         return Ground(database_url=url, settings=settings)

@@ -18,6 +18,8 @@ from winnow.telemetry import Telemetry
 
 #: Bytes. The library's 16 KiB would send every candidate in a request of its own.
 PRODUCER_BATCH_BYTES = 256 * limits.KIB
+#: Milliseconds.
+FETCHER_LOOK_MS = 1_000
 #: Seconds that a broker may take to give out a producer id. The embedded broker refuses at once; a real one takes milliseconds.
 PROBE_S = 10.0
 
@@ -43,7 +45,10 @@ def consumer_options(settings: KafkaSettings, *, max_record_bytes: int) -> dict[
         "isolation_level": "read_committed",
         # A record above it can be skipped for good (aiokafka#1173).
         "max_partition_fetch_bytes": max_record_bytes,
-        "fetch_max_wait_ms": settings.fetch_max_wait_ms,
+        # Who begins expects records; `Subscription` lengthens it once none come.
+        "fetch_max_wait_ms": settings.busy_wait_ms,
+        # The fetcher is woken by all that concerns it; this only says how often it looks without a reason (stock: five times a second).
+        "consumer_timeout_ms": FETCHER_LOOK_MS,
         "fetch_max_bytes": max(settings.fetch_max_bytes, max_record_bytes),
         "session_timeout_ms": settings.session_timeout_ms,
         "heartbeat_interval_ms": settings.heartbeat_interval_ms,

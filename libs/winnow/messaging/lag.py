@@ -26,8 +26,10 @@ CONSUMPTIONS: tuple[tuple[str, Topic], ...] = (
 )
 #: Services that a boundary passes. Only their lag keeps a boundary waiting; the drift monitor's keeps nobody.
 STAGES = frozenset({"retriever", "judge", "pruner"})
-#: Seconds between readings. A reading costs three requests a topic; a limit that is seconds old protects as well.
+#: Seconds between readings: a limit that is seconds old protects as well.
 READ_EVERY_S = 2.0
+#: Times that long where nobody was behind: a reading costs a request a group, and an idle broker is asked for nothing else.
+CALM = 3
 #: Seconds that the first waiting record of a partition may take to come.
 FIRST_RECORD_S = 3.0
 #: Seconds that a start which is cancelled may take to finish.
@@ -61,6 +63,8 @@ class LagReader:
         self._settings = settings
         self._admin: AIOKafkaAdminClient | None = None
         self._consumer: AIOKafkaConsumer | None = None
+        #: The node that coordinates a group, once asked for.
+        self._coordinators: dict[str, int] = {}
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -101,6 +105,7 @@ class LagReader:
         """Disconnect; may be called twice."""
         consumer, admin = self._consumer, self._admin
         self._consumer = self._admin = None
+        self._coordinators.clear()
         try:
             if consumer is not None:
                 await consumer.stop()
@@ -120,26 +125,50 @@ class LagReader:
         admin, consumer = self._admin, self._consumer
         if admin is None or consumer is None:
             return []
-        pairs = CONSUMPTIONS if wanted is None else wanted
         described = {t["topic"]: len(t["partitions"]) for t in await admin.describe_topics(None) if not t["error_code"]}
-        lags: list[Lag] = []
-        for service, topic in pairs:
+        asked: list[tuple[str, Topic, list[TopicPartition]]] = []
+        for service, topic in CONSUMPTIONS if wanted is None else wanted:
             name = self._settings.topic_name(topic.name)
-            places = [TopicPartition(name, number) for number in range(described.get(name, 0))]
-            if not places:
-                continue
-            ends = await consumer.end_offsets(places)
-            group = self._settings.group(service, topic.name)
-            try:
-                committed = await _committed(admin, group, places)
-            except GroupAuthorizationFailedError:  # the client's own text names the group in a sentence
-                right = Right(resource=Resource.GROUP, name=group, operation=Operation.DESCRIBE)
-                raise NotAllowed([right], self._settings.kafka_sasl_username) from None
-            begins = await consumer.beginning_offsets(places)
-            first = tuple(max(committed[place], begins[place]) for place in places)
+            if places := [TopicPartition(name, number) for number in range(described.get(name, 0))]:
+                asked.append((service, topic, places))
+        ends = await consumer.end_offsets(list({place for _, _, places in asked for place in places})) if asked else {}
+        committed = [await self._committed(admin, service, topic, places) for service, topic, places in asked]
+        # Where a partition begins matters only where somebody is behind: what was deleted waits for nobody.
+        waiting = {place for found in committed for place, at in found.items() if max(at, 0) < ends[place]}
+        begins = await consumer.beginning_offsets(list(waiting)) if waiting else {}
+        lags: list[Lag] = []
+        for (service, topic, places), found in zip(asked, committed, strict=True):
+            first = tuple(max(found[place], begins.get(place, 0)) for place in places)
             behind = tuple(max(0, ends[place] - at) for place, at in zip(places, first, strict=True))
             lags.append(Lag(service=service, topic=topic.name, by_partition=behind, next_offsets=first))
         return lags
+
+    async def _committed(
+        self, admin: AIOKafkaAdminClient, service: str, topic: Topic, places: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """What a service's group has committed; -1 where it has nothing. Raises `KafkaError` and `NotAllowed`.
+
+        aiokafka drops an error that concerns the whole answer, such as a coordinator that is loading or is another node now, and gives
+        back no partition: taken for "nothing committed", a group would be behind by the whole topic, and the gateway would refuse
+        boundaries.
+        """
+        group = self._settings.group(service, topic.name)
+        until = time.monotonic() + LOADING_S
+        while True:
+            try:
+                if group not in self._coordinators:
+                    self._coordinators[group] = await admin.find_coordinator(group)
+                found = await admin.list_consumer_group_offsets(group, self._coordinators[group], list(places))
+            except GroupAuthorizationFailedError:  # the client's own text names the group in a sentence
+                right = Right(resource=Resource.GROUP, name=group, operation=Operation.DESCRIBE)
+                raise NotAllowed([right], self._settings.kafka_sasl_username) from None
+            if all(place in found for place in places):
+                return {place: found[place].offset for place in places}
+            self._coordinators.pop(group, None)
+            if time.monotonic() >= until:
+                msg = f"the coordinator of {group} does not say what the group has committed; ask again in a moment"
+                raise GroupLoadInProgressError(msg)
+            await asyncio.sleep(LOADING_PAUSE_S)
 
     async def members(self, group: str) -> tuple[str, list[bytes]]:
         """State of a consumer group, by its name on the broker, and what each of its members was given, as the protocol writes it.
@@ -199,23 +228,6 @@ class LagReader:
         return sorted({names[place.topic] for place, offset in found.items() if offset is not None and (offset.timestamp or 0) >= moment})
 
 
-async def _committed(admin: AIOKafkaAdminClient, group: str, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-    """What a group has committed; -1 where it has nothing. Raises `KafkaError`.
-
-    aiokafka drops an error that concerns the whole answer, such as a coordinator that is loading, and gives back no partition: taken for
-    "nothing committed", a group would be behind by the whole topic, and the gateway would refuse boundaries.
-    """
-    until = time.monotonic() + LOADING_S
-    while True:
-        found = await admin.list_consumer_group_offsets(group, partitions=list(places))
-        if all(place in found for place in places):
-            return {place: found[place].offset for place in places}
-        if time.monotonic() >= until:
-            msg = f"the coordinator of {group} does not say what the group has committed; ask again in a moment"
-            raise GroupLoadInProgressError(msg)
-        await asyncio.sleep(LOADING_PAUSE_S)
-
-
 class LagWatch:
     """Keeps the last known lags at hand, so that a request never waits for the broker."""
 
@@ -235,7 +247,7 @@ class LagWatch:
         return max((records for (service, _), records in self._lags.items() if service in STAGES), default=0)
 
     async def run(self, every_s: float = READ_EVERY_S) -> None:
-        """Read for ever; run it as a task and cancel it. While the broker does not answer, the last known lags stay."""
+        """Read for ever, more rarely while nobody is behind; run it as a task and cancel it. What is not answered leaves them as known."""
         reader = LagReader(self._settings)
         try:
             while True:
@@ -245,7 +257,7 @@ class LagWatch:
                 except (KafkaError, NotAllowed, OSError, TimeoutError) as exc:
                     self._telemetry.log.warning("lag_unknown", error=exc)
                     await reader.close()
-                await asyncio.sleep(every_s)
+                await asyncio.sleep(CALM * every_s if self._lags and not any(self._lags.values()) else every_s)
         finally:
             await reader.close()
 

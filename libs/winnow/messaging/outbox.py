@@ -17,8 +17,9 @@ from winnow.telemetry.traces import within
 RELAY_ROWS = 500
 #: Bytes of bodies of one transaction, which are in memory at once; the row that reaches it is the last.
 RELAY_BYTES = 32 * limits.MIB
-#: Seconds between looks where no notification comes (it is lost while the listening connection is down).
-POLL_S = 1.0
+#: Seconds between looks where no notification comes. One that is lost while the listening connection is down is made up for when it is
+#: made anew; what is left is a row that is written in the moment in which another relay claims in vain.
+POLL_S = 5.0
 #: Seconds between counts of the unsent rows.
 DEPTH_EVERY_S = 5.0
 

@@ -45,7 +45,14 @@ class KafkaSettings(BaseSettings):
         ge=1,
         le=30_000,
         description="Milliseconds that the broker may hold a fetch which finds nothing. "
-        "Apache Kafka ends the wait when a record comes, so 500 spares work there; the embedded broker does not.",
+        "Apache Kafka ends the wait when a record comes, so 500 spares work there; the embedded broker looks at its half and its end only.",
+    )
+    fetch_busy_wait_ms: int | None = Field(
+        default=None,
+        ge=1,
+        le=30_000,
+        description="The same while records come, and until none has come for 2 seconds; unset: WINNOW_FETCH_MAX_WAIT_MS. For brokers that "
+        "do not end the wait when a record comes.",
     )
     session_timeout_ms: int = Field(default=45_000, ge=500, description="Milliseconds without a heartbeat until a consumer counts as dead.")
     heartbeat_interval_ms: int = Field(default=3_000, ge=50, description="Milliseconds between heartbeats.")
@@ -112,6 +119,11 @@ class KafkaSettings(BaseSettings):
     def servers(self) -> list[str]:
         """The brokers to ask first, `host:port` each."""
         return [server.strip() for server in self.kafka_bootstrap_servers.split(",") if server.strip()]
+
+    @property
+    def busy_wait_ms(self) -> int:
+        """Milliseconds that the broker may hold a fetch which finds nothing, while records come."""
+        return self.fetch_max_wait_ms if self.fetch_busy_wait_ms is None else self.fetch_busy_wait_ms
 
     @property
     def batch_deadline_s(self) -> float:

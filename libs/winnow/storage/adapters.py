@@ -112,7 +112,7 @@ class OutboxTable:
 
     async def depth(self) -> tuple[int, float]:
         """Unsent rows and the age of the oldest in seconds."""
-        async with self._database.transaction() as tx:
+        async with self._database.reading() as tx:
             rows, since = await outbox.depth(tx)
         return rows, 0.0 if since is None else max(0.0, (self._clock() - since).total_seconds())
 

@@ -116,6 +116,9 @@ class Database:
             hide_parameters=True,  # an error's text must not quote somebody's content
             connect_args={
                 "timeout": CONNECT_TIMEOUT_S,
+                # Prepared statements stay as long as their connection. With a lifetime (300 s in the driver) each has a timer, which holds
+                # the context that it was set in, the batch at work included, and becomes a cycle when the statement is prepared anew.
+                "max_cached_statement_lifetime": 0,
                 "server_settings": {
                     "application_name": application_name,
                     "TimeZone": "UTC",

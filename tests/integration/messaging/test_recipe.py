@@ -13,6 +13,7 @@ from winnow.contracts.errors import Conflict
 from winnow.contracts.events import ClaimCheck, sha256
 from winnow.contracts.limits import MIB
 from winnow.contracts.topics import CANDIDATE, DEAD_LETTER, EVIDENCE
+from winnow.messaging.broker import FETCHER_LOOK_MS, consumer_of
 from winnow.messaging.deadletters import split_headers
 from winnow.messaging.faults import Limit
 from winnow.messaging.tolerance import MAX_BATCH_BYTES
@@ -260,6 +261,8 @@ async def test_every_subscriber_has_our_defaults(kafka, service):
         assert options["isolation_level"] == "read_committed"
         assert options["enable_auto_commit"] is False
         assert options["max_partition_fetch_bytes"] >= CANDIDATE.max_record_bytes
+        fetcher = consumer_of(subscriber)._fetcher  # `Subscription` sets its wait
+        assert (fetcher._fetch_max_wait_ms, fetcher._fetcher_timeout) == (kafka.busy_wait_ms, FETCHER_LOOK_MS / 1000)
 
 
 async def test_a_batch_that_the_client_cannot_read_is_passed_by(kafka):

@@ -1,6 +1,7 @@
 """How far behind a group is, also while its coordinator does not say."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 from aiokafka import TopicPartition
@@ -25,11 +26,18 @@ class Broker:
         self.committed = committed
         self.loading = loading
         self.asked = 0
+        #: How often the broker was asked who coordinates a group, for ends, and for beginnings.
+        self.requests: Counter[str] = Counter()
 
     async def describe_topics(self, _topics: object) -> list[dict]:
-        return [{"topic": SETTINGS.topic_name(CANDIDATE.name), "partitions": [{}, {}], "error_code": 0}]
+        names = [SETTINGS.topic_name(topic.name) for topic in (CANDIDATE, EVIDENCE)]
+        return [{"topic": name, "partitions": [{}, {}], "error_code": 0} for name in names]
 
-    async def list_consumer_group_offsets(self, _group: str, partitions: list[TopicPartition]) -> dict:
+    async def find_coordinator(self, _group: str) -> int:
+        self.requests["coordinator"] += 1
+        return 1
+
+    async def list_consumer_group_offsets(self, _group: str, _coordinator: int, partitions: list[TopicPartition]) -> dict:
         self.asked += 1
         if self.loading:
             self.loading -= 1
@@ -37,9 +45,11 @@ class Broker:
         return {place: OffsetAndMetadata(self.committed.get(place.partition, -1), "") for place in partitions}
 
     async def end_offsets(self, places: list[TopicPartition]) -> dict:
+        self.requests["ends"] += 1
         return dict.fromkeys(places, END)
 
     async def beginning_offsets(self, places: list[TopicPartition]) -> dict:
+        self.requests["begins"] += 1
         return dict.fromkeys(places, BEGIN)
 
     async def stop(self) -> None:
@@ -64,8 +74,23 @@ async def test_a_group_is_behind_by_what_it_has_not_committed():
     """From its offset on; one that has committed nothing, or less than is still there, by all that is there."""
     (found,) = await reader(Broker({0: 990, 1: 3})).read([("retriever", CANDIDATE)])
     assert (found.by_partition, found.next_offsets) == ((10, 990), (990, 10))
-    (found,) = await reader(Broker({})).read([("retriever", CANDIDATE), ("judge", EVIDENCE)])
-    assert found.by_partition == (990, 990)
+    found, other = await reader(Broker({})).read([("retriever", CANDIDATE), ("judge", EVIDENCE)])
+    assert found.by_partition == other.by_partition == (990, 990)
+
+
+async def test_an_idle_broker_is_asked_little():
+    """Ends once for all topics, beginnings only while somebody is behind, a coordinator once; anew where it does not answer."""
+    broker = Broker({0: END, 1: END})
+    lags = reader(broker)
+    for _ in range(3):
+        assert not any(lag.records for lag in await lags.read([("retriever", CANDIDATE), ("judge", EVIDENCE)]))
+    assert (broker.requests, broker.asked) == ({"coordinator": 2, "ends": 3}, 6)
+    broker.loading = 1
+    await lags.read([("retriever", CANDIDATE)])
+    assert broker.requests["coordinator"] == 3
+    broker.committed = {}
+    assert [lag.next_offsets for lag in await lags.read([("retriever", CANDIDATE)])] == [(BEGIN, BEGIN)]
+    assert broker.requests["begins"] == 1
 
 
 async def test_a_coordinator_that_loads_is_asked_again():

@@ -9,9 +9,9 @@ from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaConnectionEr
 
 from winnow.contracts.topics import CANDIDATE
 from winnow.messaging import watchdog
-from winnow.messaging.bus import Subscription as BusSubscription
 from winnow.messaging.lag import Lag, LagReader
 from winnow.messaging.settings import KafkaSettings
+from winnow.messaging.subscription import Subscription as BusSubscription
 from winnow.messaging.watchdog import Watchdog
 from winnow.telemetry import Telemetry
 
@@ -126,7 +126,7 @@ async def test_a_leave_without_an_answer_joins_anew_all_the_same(world, monkeypa
     monkeypatch.setattr(watchdog, "LEAVE_S", 0.01)
     coordinator = Coordinator(answers=answers)
     subscriber = SimpleNamespace(consumer=SimpleNamespace(_coordinator=coordinator))
-    real = BusSubscription(CANDIDATE, "group", subscriber, None, None, None, lambda _: None)
+    real = BusSubscription(CANDIDATE, "group", subscriber, None, None, None, None, lambda _: None)
     world.subscription.rejoin = real.rejoin
     await world.after(0)
     await world.after(STALL_S)
