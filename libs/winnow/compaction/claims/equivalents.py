@@ -5,7 +5,7 @@ Asked only of values that no text says as they stand, so that another unit is no
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -14,8 +14,12 @@ from winnow.compaction.claims.derived import number_words
 from winnow.compaction.text import place_of
 
 _NUMBER: Final = re.compile(r"(?<![\w.])\d{1,15}(?:\.\d{1,12})?")
+#: Everything in ASCII that is neither a letter, a digit, `_` nor a dot becomes a blank; what is not ASCII stays.
+_NUMERIC: Final = bytes(code if code > 127 or chr(code).isalnum() or code in b"_." else 32 for code in range(256))  # noqa: PLR2004  ASCII
 #: 1.234,50 and 1 234,50: thousands and decimals as they are written outside English.
 _FOREIGN: Final = re.compile(r"(?<![\w.,])\d{1,3}(?:[. ]\d{3}){1,4},\d{1,2}(?!\d)")
+#: What every such amount ends with.
+_DECIMALS: Final = re.compile(r",(?<=\d\d\d,)\d")
 _TELEPHONE: Final = re.compile(r"(?<![\w.])(?:\+|\()?\d(?:[ ().-]{0,2}\d){6,16}(?![\w.]\w)")
 _TELEPHONE_DIGITS: Final = 7
 #: A duration in two or three units: 1h30m, 1 hour 30 minutes, 2d 4h.
@@ -23,6 +27,8 @@ _COMPOUND: Final = re.compile(
     r"(?<![\w.])(?=\d)(?:(\d{1,4}) ?d(?:ays?)?,? ?)?(?:(\d{1,4}) ?h(?:(?:ou)?rs?)?,? ?(?:and )?)?"
     r"(?:(\d{1,4}) ?m(?:in(?:ute)?s?)?,? ?(?:and )?)?(?:(\d{1,5}) ?s(?:ec(?:ond)?s?)?)?(?![a-z0-9])"
 )
+#: Where one can begin: with days, hours or minutes. Read first and from a digit on, at a tenth of the other's price.
+_OPENING: Final = re.compile(r"\d(?<![\w.]\d)(?=\d{0,3} ?[dhm])")
 _SECONDS: Final = (86_400, 3_600, 60, 1)
 #: A date with day or month first.
 _DATE: Final = re.compile(r"(?<![\d.])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d)(?!\d)")
@@ -30,6 +36,7 @@ _MONTHS_OF_YEAR: Final = 12
 _NAMES: Final = "january february march april may june july august september october november december".split()  # noqa: SIM905  a list of words
 _NO_DIGITS: Final = re.compile(r"\D+")
 _PERCENTAGE: Final = re.compile(r"(?<![\w.])(\d{1,9}(?:\.\d{1,9})?) ?(?:%|percent)")
+_WORD: Final = re.compile("[a-z0-9]+")
 _UNIT: Final = re.compile(r"\d(%|[a-z]{1,8})")
 #: Seconds of each unit of time.
 _TIMES: Final = {
@@ -72,14 +79,15 @@ class Amounts:
     @cached_property
     def _numbers(self) -> list[float]:
         """All numbers, ascending."""
-        found = {float(number) for number in _NUMBER.findall(self._text)}
-        found.update(_amount(number) for number in _FOREIGN.findall(self._text))
+        found = numbers(self._runs)
+        if _DECIMALS.search(self._text):
+            found |= {_amount(number) for number in _FOREIGN.findall(self._text)}
         return sorted(found)
 
     @cached_property
     def _durations(self) -> frozenset[int]:
         """Durations in several units, in seconds."""
-        return frozenset(seconds for _, _, seconds in _compounds(self._text))
+        return frozenset(seconds for _, _, seconds in durations(self._text))
 
     @cached_property
     def _telephones(self) -> frozenset[str]:
@@ -87,13 +95,30 @@ class Amounts:
         found = [_NO_DIGITS.sub("", number) for number in _TELEPHONE.findall(self._text)]
         return frozenset([*found, *(digits[-_TELEPHONE_DIGITS:] for digits in found)])
 
-    def _stands(self, writing: str) -> bool:
-        """Whether a writing stands somewhere, not as a part of a longer number or word."""
-        return place_of(writing, self._text) >= 0
+    def stands(self, writing: str) -> bool:
+        """Whether a writing stands somewhere, not as a part of a longer number or word: then each of its words does, or is, one."""
+        return self._words.issuperset(_WORD.findall(writing)) and place_of(writing, self._text) >= 0
+
+    @cached_property
+    def _runs(self) -> set[str]:
+        """The distinct runs of letters, digits, `_` and dots: most come again."""
+        return runs(self._text)
+
+    @cached_property
+    def _words(self) -> set[str]:
+        """The distinct words, of letters and digits in ASCII."""
+        return set(_WORD.findall(" ".join(self._runs)))
+
+    @cached_property
+    def _in_words(self) -> bool:
+        """Whether some number from a hundred up may be written in words."""
+        return "hundred" in self._text or "thousand" in self._text
 
     @cached_property
     def _percentages(self) -> list[float]:
         """Numbers before a percent sign, as shares, ascending."""
+        if "%" not in self._text and "percent" not in self._text:
+            return []
         return sorted({float(number) / _HUNDRED for number in _PERCENTAGE.findall(self._text)})
 
     def _between(self, low: float, high: float) -> bool:
@@ -111,12 +136,12 @@ class Amounts:
         """
         if atom.kind in {"date", "day"} or _DATE.search(entry):
             dated = [atom.canon] if atom.kind in {"date", "day"} else [one for found in _DATE.finditer(entry) for one in _read(found, atom)]
-            if any(self._stands(writing) for date in dated for writing in _dates(date)):
+            if any(self.stands(writing) for date in dated for writing in _dates(date)):
                 return True
         if not atom.canon[:1].isdigit() or not is_amount(atom):
             return atom.kind == "hex" and self._between(int(atom.canon, 16), int(atom.canon, 16))
         return (
-            any(map(self._stands, _whole(atom)))
+            any(map(self.stands, _whole(atom, in_words=self._in_words)))
             or any(self._between(low, high) for low, high in _writings(atom, words, at))
             or self._as_share(atom, words[at])
             or self._in_several_units(atom, entry, words, at)
@@ -130,7 +155,7 @@ class Amounts:
         unit = next((_TIMES[unit] for unit in _units(words, at) if unit in _TIMES), None)
         if unit is not None and (number * unit).is_integer() and int(number * unit) in self._durations:
             return True
-        for begin, end, seconds in _compounds(entry):
+        for begin, end, seconds in durations(entry):
             if atom.shown in _NO_DIGITS.split(entry[begin:end]):
                 same = seconds in self._durations or any(self._between(seconds / other, seconds / other) for other in set(_TIMES.values()))
                 if same:
@@ -185,10 +210,11 @@ def _writings(atom: Atom, words: Sequence[str], at: int) -> Iterator[tuple[float
         yield rounded
 
 
-def _whole(atom: Atom) -> Iterator[str]:
-    """A whole number in words, and as a hexadecimal one where it has more than a byte."""
+def _whole(atom: Atom, *, in_words: bool) -> Iterator[str]:
+    """A whole number in words, where any is written so, and as a hexadecimal one where it has more than a byte."""
     if atom.canon.isdigit() and len(atom.canon) <= _WORD_DIGITS:
-        yield from number_words(int(atom.canon))
+        if in_words:
+            yield from number_words(int(atom.canon))
         if int(atom.canon) > 255:  # noqa: PLR2004  a byte's
             yield f"0x{int(atom.canon):x}"
 
@@ -228,13 +254,29 @@ def _units(words: Sequence[str], at: int) -> list[str]:
     return own or [word if word in _PERCENT else bare(word) for word in words[at + 1 : at + _BEHIND]]
 
 
-def _compounds(text: str) -> Iterator[tuple[int, int, int]]:
+def durations(text: str) -> Iterator[tuple[int, int, int]]:
     """Durations in two units or more: where they stand, and their seconds."""
-    for found in _COMPOUND.finditer(text):
-        parts = found.groups()
-        if sum(part is not None for part in parts) > 1:
-            seconds = sum(int(part or 0) * unit for part, unit in zip(parts, _SECONDS, strict=True))
-            yield found.start(), found.end(), seconds
+    done = 0
+    for opening in _OPENING.finditer(text):
+        found = _COMPOUND.match(text, opening.start()) if opening.start() >= done else None
+        if found is not None and sum(part is not None for part in found.groups()) > 1:
+            seconds = sum(int(part or 0) * unit for part, unit in zip(found.groups(), _SECONDS, strict=True))
+            done = found.end()
+            yield found.start(), done, seconds
+
+
+def runs(text: str) -> set[str]:
+    """The distinct runs of letters, digits, `_` and dots of a text: most come again. What is not ASCII parts none."""
+    return set(text.encode("utf-8", "surrogatepass").translate(_NUMERIC).decode("utf-8", "surrogatepass").split())
+
+
+def numbers(of_text: Iterable[str]) -> set[float]:
+    """The numbers of a text by its runs: each stands where one begins, or behind something that is not ASCII."""
+    found: set[float] = set()
+    for run in of_text:
+        if run[0].isdigit() or not run.isascii():
+            found.update(map(float, _NUMBER.findall(run)))
+    return found
 
 
 def _amount(foreign: str) -> float:

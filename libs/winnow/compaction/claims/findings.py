@@ -1,8 +1,9 @@
 """All that the span says against the entries of a boundary: the channels of refutation, staleness and the two flags, joined."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import Final
 
@@ -60,14 +61,15 @@ def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[S
         corpus: the boundary's texts.
     """
     lowered = [marked(text.lower()) for text in normalised]
+    lower = cache(str.lower)  # of outputs, which several findings may rest on
     chosen = [bool(style.imperative) or is_open(entry) for entry, style in zip(entries, styles, strict=True)]
     found: list[list[Finding]] = [[] for _ in entries]
-    capped = any(_DIGIT.search(text) for text in lowered) and _of_values(lowered, chosen, corpus, found)
+    capped = any(_DIGIT.search(text) for text in lowered) and _of_values(lowered, chosen, corpus, found, lower)
     outdated = (
-        Misstated(old.entry, old.key, old.claim, old.said, old.output, _place(corpus.messages[old.output].text, old.said, old.key))
+        Misstated(old.entry, old.key, old.claim, old.said, old.output, _place(lower(corpus.messages[old.output].text), old.said, old.key))
         for old in replaced(lowered, corpus)
     )
-    for wrong in chain(misstated(lowered, chosen, corpus), outdated):
+    for wrong in chain(misstated(lowered, chosen, corpus, lower), outdated):
         if all(finding.kind is not FindingKind.CONTRADICTED for finding in found[wrong.entry]):
             found[wrong.entry].append(_property(wrong, corpus))
     for false in disproved(entries, [(output.message, output.text) for output in corpus.outputs]):
@@ -76,7 +78,9 @@ def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[S
     return Found([tuple(of_entry[:MAX_FINDINGS]) for of_entry in found], capped)
 
 
-def _of_values(lowered: Sequence[str], chosen: Sequence[bool], corpus: Corpus, found: Sequence[list[Finding]]) -> bool:
+def _of_values(
+    lowered: Sequence[str], chosen: Sequence[bool], corpus: Corpus, found: Sequence[list[Finding]], lower: Callable[[str], str]
+) -> bool:
     """Add what is said against the values of entries; True where some were not compared."""
     records = Records.of(corpus)
     said = Said(corpus, records)
@@ -87,7 +91,7 @@ def _of_values(lowered: Sequence[str], chosen: Sequence[bool], corpus: Corpus, f
         read = Entries.of(some)
         binding = Binding(records, read, idle=group >= _GROUPS)
         for refuted in refute(some, read, records, binding, said, chosen[first : first + size]):
-            found[first + refuted.entry].append(_told(refuted, records, corpus))
+            found[first + refuted.entry].append(_told(refuted, records, corpus, lower))
         capped = capped or binding.capped
     return capped
 
@@ -110,7 +114,7 @@ def is_open(entry: Entry) -> bool:
     return entry.text.lstrip(" \t-*+").startswith("[ ]")
 
 
-def _told(refuted: Refuted, records: Records, corpus: Corpus) -> Finding:
+def _told(refuted: Refuted, records: Records, corpus: Corpus, lower: Callable[[str], str]) -> Finding:
     """A refuted value as the event tells it."""
     kind = FindingKind.ORPHAN if refuted.orphan else FindingKind.CONTRADICTED
     claim = one_line(refuted.claim, _CHARS)
@@ -123,7 +127,7 @@ def _told(refuted: Refuted, records: Records, corpus: Corpus) -> Finding:
         number = corpus.units[refuted.text].n
         return Finding(kind=kind, claim=claim, key=key, said=said, by=ProvenanceClass.PREVIOUS, message=number)
     output = [output for output in corpus.outputs if output.text][refuted.text - records.units]
-    at = _place(output.text, refuted.said, refuted.key)
+    at = _place(lower(output.text), refuted.said, refuted.key)
     return Finding(
         kind=kind, claim=claim, key=_path(output.text, at) or key, said=said, by=ProvenanceClass.ENVIRONMENT,
         message=corpus.messages[output.message].i, tool=output.tool, at=at,
@@ -175,9 +179,8 @@ def _path(text: str, at: int) -> str | None:
     return None if path is None else one_line(path[-_CHARS:], _CHARS)
 
 
-def _place(text: str, said: str, key: str | None) -> int:
-    """Where an output says a value: where its name stands before it, else its first standing, else the beginning."""
-    lower = text.lower()
+def _place(lower: str, said: str, key: str | None) -> int:
+    """Where an output, in lower case, says a value: where its name stands before it, else its first standing, else the beginning."""
     at = first = lower.find(said)
     while key is not None and at >= 0:
         if key in lower[max(0, at - _NAME_CHARS) : at]:

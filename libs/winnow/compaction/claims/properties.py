@@ -6,7 +6,7 @@ alike. Of a key that had several values over time the latest one counts.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -119,7 +119,9 @@ class _Standing(NamedTuple):
     value: str
 
 
-def misstated(lowered: Sequence[str], chosen: Sequence[bool], corpus: Corpus) -> Iterator[Misstated]:
+def misstated(
+    lowered: Sequence[str], chosen: Sequence[bool], corpus: Corpus, lower: Callable[[str], str] = str.lower
+) -> Iterator[Misstated]:
     """Yield the properties that outputs give another value.
 
     An entry is compared with the records that hold half of its subjects, or all of them where an older record agrees with the entry; one
@@ -130,11 +132,12 @@ def misstated(lowered: Sequence[str], chosen: Sequence[bool], corpus: Corpus) ->
         lowered: texts of the entries in lower case, normalised and without marker.
         chosen: of each entry whether it tells what to do: there a value is wished for.
         corpus: the boundary's texts.
+        lower: gives a text in lower case; the caller may remember it.
     """
     claims = [claim for entry, text in enumerate(lowered) if not chosen[entry] for claim in _claims(entry, text)][:_CLAIMS]
     if not claims:
         return
-    texts = [output.text.lower() for output in corpus.outputs]
+    texts = [lower(output.text) for output in corpus.outputs]
     standings = {key: _standings(key, texts) for key in {claim.key for claim in claims}}
     for claim in claims:
         found = _against(claim, standings[claim.key], texts, corpus)

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
-from winnow.compaction.claims.atoms import VALUE, Atom, bare, is_number
+import numpy as np
+
+from winnow.compaction.claims.atoms import VALUE, Atom, bare
 from winnow.compaction.claims.derived import number_word
 from winnow.compaction.claims.equivalents import Amounts
 from winnow.compaction.claims.records import Records, Words, source_texts, stems_of
 from winnow.compaction.corpus import Corpus
+from winnow.compaction.postings import expanded
 from winnow.compaction.roles import Role
 from winnow.compaction.values import scaled_number
 
@@ -73,6 +76,31 @@ def _canons_again(lowered: str) -> Canons:
 def task_canons(lowered: str) -> Canons:
     """The atoms of a task prompt."""
     return _canons_again(lowered) if len(lowered) <= _TASK_CHARS else canons(lowered)
+
+
+class _Fields:
+    """Numbers that texts give under one name, a few at a time, and the records that they stand in."""
+
+    def __init__(self, records: Records, values: dict[int, list[tuple[int, int]]]) -> None:
+        """`values` has of each record the numbers of its fields, and what it gives them."""
+        self.values = values
+        held = np.array(list(values), np.int64)
+        starts = records.starts[held]
+        at, word = expanded(starts, np.minimum(starts + _SUMMED_WORDS, records.ends[held]))
+        self._record, self._word = held[at], records.words.number[word]
+        self._size = len(records.words.distinct)
+        self._beginnings: dict[str, list[int]] = {}
+        for number in set(self._word.tolist()):
+            for stem in stems_of(records.words.distinct[number]):
+                self._beginnings.setdefault(stem[:_PREFIX], []).append(number)
+
+    def holding(self, beginning: str) -> set[int]:
+        """The records of which one of the first words has a token with a beginning."""
+        if beginning not in self._beginnings:
+            return set()
+        named = np.zeros(self._size, np.bool_)
+        named[self._beginnings[beginning]] = True
+        return set(self._record[named[self._word]].tolist())
 
 
 @dataclass(frozen=True)
@@ -148,37 +176,57 @@ class Said:
 
     def adds_up(self, scaled: int, stems: Iterable[str]) -> bool:
         """Whether an amount is the sum of one field over all records of a text, or over those that hold one of some words."""
-        return any(scaled in self._sums.get(stem[:_PREFIX], ()) for stem in ("", *stems))
+        return any(scaled in self._sums_with(stem[:_PREFIX]) for stem in ("", *stems))
 
     @cached_property
-    def _sums(self) -> dict[str, set[int]]:
-        """By the beginning of a word: sums of what one text gives under one name in the records that hold the word; "" for all records."""
-        records, words = self.records, self.records.words.words
+    def _sums(self) -> dict[str, frozenset[int]]:
+        """The sums that were asked for, by the beginning of a word."""
+        return {}
+
+    def _sums_with(self, beginning: str) -> frozenset[int]:
+        """Sums of what one text gives under one name in the records that hold a word with a beginning; "" for all records."""
+        if beginning not in self._sums:
+            fields = self._fields
+            parts: dict[int, list[int]] = {}
+            for record in fields.holding(beginning) if beginning else fields.values:
+                for field, scaled in fields.values[record]:
+                    parts.setdefault(field, []).append(scaled)
+            self._sums[beginning] = frozenset(sum(some) for some in parts.values() if len(some) > 1)
+        return self._sums[beginning]
+
+    @cached_property
+    def _fields(self) -> "_Fields":
+        """The fields that are summed."""
+        records, words, scaled_by = self.records, self.records.words.words, self._scaled
+        numbers = [
+            (at, scaled)
+            for at, (canon, kind, _, _) in self._source_atoms
+            if (kind[0] == "n" or kind == "decimal") and at and words[at - 1][0].isalpha() and (scaled := scaled_by.get(canon)) is not None
+        ]
+        of_record = records.record_of(np.array([at for at, _ in numbers], np.int64))
         fields: dict[tuple[int, str], list[tuple[int, int]]] = {}
-        for at, atom in self._source_atoms:
-            if is_number(atom) and at and words[at - 1][0].isalpha() and (scaled := scaled_number(atom.canon)) is not None:
-                record = int(records.starts.searchsorted(at, "right")) - 1
-                values = fields.setdefault((int(records.texts[record]), bare(words[at - 1])), [])
-                if len(values) <= _SUMMED:
-                    values.append((scaled, record))
-        found: dict[str, set[int]] = {}
-        for values in fields.values():
-            if not 1 < len(values) <= _SUMMED:
-                continue
-            by_word: dict[str, list[int]] = {"": [scaled for scaled, _ in values]}
-            for scaled, record in values:
-                span = words[int(records.starts[record]) : int(records.ends[record])][:_SUMMED_WORDS]
-                for beginning in {stem[:_PREFIX] for word in span for stem in stems_of(word)}:
-                    by_word.setdefault(beginning, []).append(scaled)
-            for beginning, some in by_word.items():
-                if len(some) > 1:
-                    found.setdefault(beginning, set()).add(sum(some))
-        return found
+        places = zip(numbers, of_record.tolist(), records.texts[of_record].tolist(), strict=True)
+        for (at, scaled), record, text in places:
+            values = fields.setdefault((text, bare(words[at - 1])), [])
+            if len(values) <= _SUMMED:
+                values.append((scaled, record))
+        found: dict[int, list[tuple[int, int]]] = {}
+        for field, values in enumerate(fields.values()):
+            if 1 < len(values) <= _SUMMED:
+                for scaled, record in values:
+                    found.setdefault(record, []).append((field, scaled))
+        return _Fields(records, found)
+
+    @cached_property
+    def _scaled(self) -> dict[str, int]:
+        """Bare numbers of outputs and M, in ten-thousandths."""
+        numbers = {canon for _, (canon, kind, _, _) in self._source_atoms if kind[0] == "n" or kind == "decimal"}
+        return {canon: scaled for canon in numbers if (scaled := scaled_number(canon)) is not None}
 
     @cached_property
     def amounts(self) -> frozenset[int]:
         """Bare numbers of outputs and M, in ten-thousandths."""
-        return frozenset(s for _, atom in self._source_atoms if is_number(atom) and (s := scaled_number(atom.canon)) is not None)
+        return frozenset(self._scaled.values())
 
     @cached_property
     def otherwise(self) -> Amounts:

@@ -1,5 +1,7 @@
 """Other writings of one value are no orphans; another value in the same writing is one."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.compaction.analysis.boundaries import action, look, output, summary
 from winnow.compaction.claims.atoms import Atom
 from winnow.compaction.claims.derived import is_share, number_words
-from winnow.compaction.claims.equivalents import Amounts
+from winnow.compaction.claims.equivalents import Amounts, durations, numbers, runs
+from winnow.compaction.text import place_of
 from winnow.contracts.vocabulary import FindingKind
 
 
@@ -94,3 +97,53 @@ def test_any_text_is_read(text, entry, kind):
 def test_hostile_text_is_read_in_linear_time(hostile):
     """Hundreds of kilobytes of digits, units and separators come back within the time limit."""
     assert Amounts(hostile).say(Atom("55", "of minute", "55", 2), "it took 55 min", ["55", "min"], 0) in {True, False}
+
+
+_PIECES = st.sampled_from(
+    [
+        "1.5",
+        "12",
+        "1h30m",
+        "2d",
+        " 4h",
+        "30 s",
+        "5 min",
+        " and ",
+        ",",
+        " ",
+        ".",
+        "_",
+        "é",
+        "٣",
+        "x9",
+        "3 days",
+        ", 4 apples",
+        "90m",
+        "h",
+        "\ud800",
+        "0",
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=30).map("".join))
+def test_numbers_and_durations_are_those_of_the_plain_definition(text):
+    """What is read by distinct runs and likely openings is what the patterns find from left to right."""
+    assert numbers(runs(text)) == set(map(float, re.findall(r"(?<![\w.])\d{1,15}(?:\.\d{1,12})?", text)))
+    plain = re.compile(
+        r"(?<![\w.])(?=\d)(?:(\d{1,4}) ?d(?:ays?)?,? ?)?(?:(\d{1,4}) ?h(?:(?:ou)?rs?)?,? ?(?:and )?)?"
+        r"(?:(\d{1,4}) ?m(?:in(?:ute)?s?)?,? ?(?:and )?)?(?:(\d{1,5}) ?s(?:ec(?:ond)?s?)?)?(?![a-z0-9])"
+    )
+    several = [found for found in plain.finditer(text) if sum(part is not None for part in found.groups()) > 1]
+    assert [(begin, end) for begin, end, _ in durations(text)] == [found.span() for found in several]
+
+
+@given(
+    st.sampled_from(["24.5.2024", "5/24/2024", "may 24, 2024", "one hundred and twenty", "0xff", "24.5."]),
+    st.lists(
+        st.sampled_from(["24", ".", "5", "2024", "/", "may", ",", " ", "one hundred and twenty", "0xff", "a", "é", "_"]), max_size=16
+    ).map("".join),
+)
+def test_a_writing_stands_where_the_plain_search_finds_it(writing, text):
+    """That all its words stand somewhere is needed and costs less, and changes nothing."""
+    assert Amounts(text).stands(writing) == (place_of(writing, text) >= 0)
