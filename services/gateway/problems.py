@@ -10,6 +10,7 @@ from winnow.client.api import PROBLEM_TYPE, Problem, ProblemReason
 from winnow.contracts.errors import Conflict, Gone, HashMismatch, NotFound, Permanent, Retryable, TooLarge
 from winnow.storage.cursors import BadCursor
 from winnow.storage.database import transient
+from winnow.storage.faults import silence
 
 #: Title and status of each reason.
 KINDS: Mapping[ProblemReason, tuple[int, str]] = {
@@ -70,7 +71,7 @@ def translate(exc: Exception) -> ProblemError | None:
             if isinstance(exc, kind):
                 return ProblemError(reason, str(exc))
     if isinstance(exc, Retryable) or transient(exc):
-        return ProblemError(ProblemReason.UNAVAILABLE, "the database does not answer; try again", headers={"retry-after": "1"})
+        return ProblemError(ProblemReason.UNAVAILABLE, silence(exc), headers={"retry-after": "1"})
     return None
 
 

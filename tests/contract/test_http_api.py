@@ -3,8 +3,10 @@
 import json
 from collections.abc import Iterator
 
+import asyncpg
 import httpx
 import pytest
+from sqlalchemy.exc import DBAPIError
 
 from services.gateway.api import make_api
 from services.gateway.problems import KINDS, ProblemError, document, translate
@@ -204,3 +206,12 @@ def test_errors_of_the_inner_layers_have_a_problem(error, reason):
 def test_defects_are_none(error):
     """What only a defect or a broken disk can cause is not blamed on the caller."""
     assert translate(error) is None
+
+
+def test_a_full_disk_is_told_apart_from_silence():
+    """Whoever waits for a database that cannot write hears what is full; to agents it is a passing error like any other."""
+    wrapped = DBAPIError("INSERT", {}, asyncpg.DiskFullError("could not extend file"))
+    problem = translate(wrapped)
+    assert problem is not None
+    assert (problem.reason, "disk of the database is full" in problem.detail) == (ProblemReason.UNAVAILABLE, True)
+    assert "could not extend" not in problem.detail

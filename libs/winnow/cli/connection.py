@@ -104,7 +104,7 @@ def unreachable() -> Iterator[None]:
     from sqlalchemy.exc import DBAPIError
 
     from winnow.storage.database import transient
-    from winnow.storage.faults import untrusted
+    from winnow.storage.faults import silence, untrusted
 
     try:
         yield
@@ -112,8 +112,7 @@ def unreachable() -> Iterator[None]:
         if (found := untrusted(exc)) is not None:
             raise found from exc
         if transient(exc) or isinstance(exc, OSError):
-            msg = f"the database does not answer ({type(exc).__name__}); see whether it runs, then try again"
-            raise Unreachable(msg) from exc
+            raise Unreachable(silence(exc)) from exc
         if isinstance(exc, DBAPIError | PostgresError):
             said = str(exc.orig if isinstance(exc, DBAPIError) else exc).splitlines()[0]
             said = said.rpartition(">: ")[2]  # SQLAlchemy puts the driver's class before the server's words

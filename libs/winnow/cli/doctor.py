@@ -58,7 +58,7 @@ async def _database() -> list[Finding]:
     """The database of WINNOW_DATABASE_URL or of the running `winnow up`."""
     from winnow.cli.checkup import database
     from winnow.storage.database import transient
-    from winnow.storage.faults import untrusted
+    from winnow.storage.faults import silence, untrusted
 
     found = running()
     url = os.environ.get("WINNOW_DATABASE_URL") or (found.database_url if found else None)
@@ -73,8 +73,8 @@ async def _database() -> list[Finding]:
             return [error("database", said, advice)]
         if not transient(exc) and not isinstance(exc, OSError):
             raise
-        advice = "see whether it runs, and WINNOW_DATABASE_URL; nothing is lost, every service waits for it"
-        return [error("database", f"it does not answer ({type(exc).__name__})", advice)]
+        said, _, advice = silence(exc).partition("; ")
+        return [error("database", said, f"{advice}; WINNOW_DATABASE_URL says where it is")]
 
 
 async def _broker() -> list[Finding]:

@@ -76,6 +76,14 @@ def transient(error: BaseException) -> bool:
     return False
 
 
+def silence(error: BaseException) -> str:
+    """What a transient error says of the database, and what to do; for people."""
+    for at in _chain(error):
+        if isinstance(at, asyncpg.DiskFullError):
+            return "the disk of the database is full; make room, nothing is lost and everything waits for it"
+    return f"the database does not answer ({type(error).__name__}); see whether it runs, then try again"
+
+
 def data_error(error: BaseException) -> bool:
     """A fault of the row itself (bad value, constraint): run the batch again record by record."""
     for at in _chain(error):
