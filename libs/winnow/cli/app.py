@@ -1,5 +1,6 @@
 """The command tree, and what happens to an error that reaches it."""
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -125,10 +126,17 @@ def build() -> typer.Typer:
     return app
 
 
+#: What standard output says of the disk that it is led to: full, a quota, broken, a file too large. No file is named with it.
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+
+
 def run(arguments: Sequence[str] | None) -> int:
-    """Run one command and return its exit code. Errors of ours end as one line on standard error; others as a traceback."""
+    """Run one command and return its exit code. Errors of ours and of files end as one line on standard error; others as a traceback."""
     try:
-        build()(args=None if arguments is None else list(arguments), prog_name="winnow")
+        try:
+            build()(args=None if arguments is None else list(arguments), prog_name="winnow")
+        finally:
+            sys.stdout.flush()  # here a full disk can still be told; at the interpreter's end it could not
     except SystemExit as exc:
         return exc.code if isinstance(exc.code, int) else ExitCode.FAILURE if exc.code else ExitCode.OK
     except WinnowError as exc:
@@ -137,7 +145,18 @@ def run(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, less) has what it wanted; without this the interpreter complains when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _mute()  # the reader (head, less) has what it wanted
         return ExitCode.OK
+    except OSError as exc:
+        if not exc.filename:
+            if exc.errno not in _UNWRITABLE:
+                raise
+            _mute()  # what is left cannot be written either
+        Terminal().error(f"{exc.filename or 'standard output'}: {exc.strerror or exc}")
+        return ExitCode.FAILURE
     return ExitCode.OK
+
+
+def _mute() -> None:
+    """Write to standard output no more: the interpreter would complain when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -166,3 +167,19 @@ def test_an_unexpected_reader_end_is_no_failure():
     )  # fmt: skip
     assert ran.stderr == ""
     assert ran.stdout.startswith("topic")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is full")
+@pytest.mark.parametrize("words", [["version"], ["asyncapi"], ["plan", "certificate", "--alpha", ".1"]])
+def test_an_output_that_is_full_is_told(words):
+    """What cannot be written to standard output ends as one line and 1, whether it was written at once or gathered."""
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run([sys.executable, "-m", "winnow.cli", *words], stdout=full, stderr=subprocess.PIPE, check=False, timeout=50)
+    assert (ran.returncode, ran.stderr.decode()) == (1, "winnow: standard output: No space left on device\n")
+
+
+def test_a_folder_where_a_file_should_be_written_is_told(winnow, tmp_path):
+    """Where results cannot go, one line names the place."""
+    (tmp_path / "in").write_text("")
+    ran = winnow("judge", str(tmp_path / "in"), "--out", str(tmp_path))
+    assert (ran.code, ran.err) == (1, f"winnow: {tmp_path}: Is a directory\n")
