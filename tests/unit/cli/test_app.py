@@ -170,7 +170,7 @@ def test_an_unexpected_reader_end_is_no_failure():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is full")
-@pytest.mark.parametrize("words", [["version"], ["asyncapi"], ["plan", "certificate", "--alpha", ".1"]])
+@pytest.mark.parametrize("words", [["version"], ["asyncapi"], ["plan", "certificate", "--alpha", ".1", "--true", ".05"]])
 def test_an_output_that_is_full_is_told(words):
     """What cannot be written to standard output ends as one line and 1, whether it was written at once or gathered."""
     with Path("/dev/full").open("wb") as full:
