@@ -8,28 +8,19 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from winnow.embedded import distribution, ports, probe
-from winnow.embedded.broker import APACHE_KAFKA, Capability
+from winnow.embedded import distribution, ports
+from winnow.embedded.broker import APACHE_KAFKA
 from winnow.embedded.deadline import Deadline
 from winnow.embedded.distribution import KafkaDistribution
-from winnow.embedded.errors import NotRunningError, StartFailedError
-from winnow.embedded.instance import START_TRIES, Instance
-from winnow.embedded.paths import state_dir
-
-#: Seconds. It takes 2 s, 3 s after a SIGKILL; replaying a long log takes longer.
-START_TIMEOUT_S = 60.0
+from winnow.embedded.errors import StartFailedError
+from winnow.embedded.launched import LaunchedBroker
 
 #: Seconds for formatting the log folder, which takes 0.9 s.
 FORMAT_TIMEOUT_S = 60.0
 
 #: Seconds between two questions whether it is ready; on two cores, asking more often delays the answer.
 POLL_S = 0.05
-
-#: SIGTERM takes 0.3 s.
-STOP_STEPS = ((signal.SIGTERM, 15.0),)
 
 #: 160 MB resident instead of 330 with stock sizes; the first compiler tier alone starts a third faster.
 JAVA_OPTIONS = ("-Xms96m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError")
@@ -73,8 +64,20 @@ log.segment.delete.delay.ms=1000
 """
 
 
-class KafkaBroker:
-    """One Apache Kafka node (`BrokerHandle`): for the tests, and for a trial whose log survives."""
+class KafkaBroker(LaunchedBroker[KafkaDistribution]):
+    """One Apache Kafka node: for the tests, and for a trial whose log survives, also a SIGKILL.
+
+    Its `pid` is the Java machine's, its `log_file` has warnings and errors.
+    """
+
+    name = "kafka"
+    can = APACHE_KAFKA
+    #: It takes 2 s, 3 s after a SIGKILL; replaying a long log takes longer.
+    start_timeout_s = 60.0
+    #: SIGTERM takes 0.3 s.
+    stop_steps = ((signal.SIGTERM, 15.0),)
+    process_names = frozenset({"java"})
+    orphan_signal = signal.SIGTERM
 
     def __init__(
         self,
@@ -88,78 +91,17 @@ class KafkaBroker:
         """Describe the broker; nothing is touched before `start`.
 
         Args:
-            directory: for its log, settings and output; none: `kafka` in the state folder.
-            port: on 127.0.0.1; none: the one it had the last time, if that is free, else a free one.
+            directory: see `LaunchedBroker`; also for its log and settings.
+            port: see `LaunchedBroker`.
             launcher: finds or fetches Java and the jars when the broker is started.
             properties: more settings of the broker; they win over ours. The plain listener on the loopback address must stay: by it we
                 see whether the broker serves. `{plain}` and `{controller}` in a value stand for the two that are there.
             format_options: more options of `kafka.tools.StorageTool format`, for example `--add-scram`.
         """
-        self._instance = Instance((directory or state_dir() / "kafka").absolute(), "kafka")
-        self._port_wanted = port
+        super().__init__(directory, port=port)
         self._launcher = launcher
         self._properties = dict(properties or {})
         self._format_options = tuple(format_options)
-        self._port = 0
-
-    def __repr__(self) -> str:
-        """Show port and state."""
-        return f"<KafkaBroker(port={self._port}, alive={self.alive})>"
-
-    def __enter__(self) -> Self:
-        """Start it."""
-        return self.start()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stop it."""
-        self.stop()
-
-    @property
-    def bootstrap(self) -> str:
-        """`host:port` for clients."""
-        if not self._port:
-            raise NotRunningError
-        return f"{ports.LOCALHOST}:{self._port}"
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        """All that Kafka can do, and it is ours to kill."""
-        return APACHE_KAFKA | {Capability.CONTROL}
-
-    @property
-    def alive(self) -> bool:
-        """Whether its process runs."""
-        return self._instance.alive
-
-    @property
-    def pid(self) -> int:
-        """Process id of the Java machine."""
-        return self._instance.child.pid
-
-    @property
-    def log_file(self) -> Path:
-        """Its output: warnings and errors."""
-        return self._instance.log_file
-
-    def start(self) -> Self:
-        """Start it and wait until it serves.
-
-        Raises:
-            MissingToolError: no Java 17, no jars and no Maven to fetch them.
-            AlreadyRunningError: another process has this folder; the error names it.
-            StartFailedError: it ended or did not serve in time.
-        """
-        if self.alive:
-            return self
-        kafka = self._launcher()
-        self._instance.claim(self.stop)
-        try:
-            self._instance.end_orphan(signal.SIGTERM, frozenset({"java"}))
-            self._launch(kafka)
-        except BaseException:
-            self.stop()
-            raise
-        return self
 
     def format(self) -> Path:
         """Make the empty log folder that `start` would make, and return it; it may be copied to other brokers, to save them a second.
@@ -171,41 +113,18 @@ class KafkaBroker:
         self._instance.directory.mkdir(parents=True, exist_ok=True)
         # The ports are written into the folder, but a broker goes by its settings.
         port = self._instance.port("port", self._port_wanted)
-        self._format(self._launcher(), port, self._instance.port("controller-port", None, avoid=[port]))
+        self._format(self._find(), port, self._instance.port("controller-port", None, avoid=[port]))
         return self._instance.directory / "data"
 
-    def stop(self) -> None:
-        """End it cleanly; the log stays."""
-        self._instance.stop(*STOP_STEPS)
-        self._instance.release(self.stop)
+    def _find(self) -> KafkaDistribution:
+        return self._launcher()
 
-    def kill(self) -> None:
-        """End it with SIGKILL; the log stays, and `start` recovers it."""
-        self._instance.kill()
-
-    def restart(self) -> None:
-        """End it cleanly and start it again on the same log and port."""
-        self._instance.stop(*STOP_STEPS)
-        self.start()
-
-    def _launch(self, kafka: KafkaDistribution) -> None:
-        directory = self._instance.directory
-        deadline = Deadline.after(START_TIMEOUT_S)
-        for _ in range(START_TRIES):
-            self._port = port = self._instance.port("port", self._port_wanted)
-            controller_port = self._instance.port("controller-port", None, avoid=[port])
-            self._format(kafka, port, controller_port)
-            settings = self._configure(directory / "data", port, controller_port)
-            if self._instance.run(
-                kafka.command("kafka.Kafka", settings, options=JAVA_OPTIONS),
-                ready=lambda child: probe.broker_is_ready(self._port) and ports.is_listened_on_by(child.pid, self._port),
-                deadline=deadline,
-                env=_environment(),
-                poll_s=POLL_S,
-            ):
-                return
-        text = f"another process took each port that was free a moment before; see {self._instance.log_file}"
-        raise StartFailedError(text)
+    def _launched(self, program: KafkaDistribution, port: int, deadline: Deadline) -> bool:
+        controller_port = self._instance.port("controller-port", None, avoid=[port])
+        self._format(program, port, controller_port)
+        settings = self._configure(self._instance.directory / "data", port, controller_port)
+        command = program.command("kafka.Kafka", settings, options=JAVA_OPTIONS)
+        return self._run(command, deadline, env=_environment(), poll_s=POLL_S)
 
     def _configure(self, data: Path, port: int, controller_port: int) -> Path:
         settings = self._instance.directory / "server.properties"

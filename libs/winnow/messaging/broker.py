@@ -45,7 +45,6 @@ def consumer_options(settings: KafkaSettings, *, max_record_bytes: int) -> dict[
         "isolation_level": "read_committed",
         # A record above it can be skipped for good (aiokafka#1173).
         "max_partition_fetch_bytes": max_record_bytes,
-        # Who begins expects records; `Subscription` lengthens it once none come.
         "fetch_max_wait_ms": settings.busy_wait_ms,
         # The fetcher is woken by all that concerns it; this only says how often it looks without a reason (stock: five times a second).
         "consumer_timeout_ms": FETCHER_LOOK_MS,

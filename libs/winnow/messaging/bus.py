@@ -135,8 +135,7 @@ class Bus:
                 self.telemetry.log.error("not_allowed", topic=topic, error=found)
             return found
 
-        gathers = gather_ms(handler)
-        waits = Waits(busy=max(self.settings.busy_wait_ms, gathers), idle=max(self.settings.fetch_max_wait_ms, gathers))
+        waits = Waits.of(self.settings, gather_ms(handler))
         group = self.settings.group(service, topic)
         subscription = Subscription(handler.topic, group, subscriber, consumer, progress, member, waits, explain)
         self.subscriptions.append(subscription)

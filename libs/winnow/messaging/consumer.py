@@ -310,7 +310,7 @@ def subscribe(
         listener=listener,
         no_reply=True,  # a record's `reply_to` header would make FastStream publish to a topic of the sender's choice
         **consumer_options(settings, max_record_bytes=handler.topic.max_record_bytes)
-        | {"fetch_max_wait_ms": max(settings.busy_wait_ms, gather_ms(handler))},
+        | {"fetch_max_wait_ms": max(settings.busy_wait_ms, gather_ms(handler))},  # `Waits.busy`: who begins expects records
     )
 
     async def receive(fetched: Fetched) -> None:

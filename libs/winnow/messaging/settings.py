@@ -44,7 +44,7 @@ class KafkaSettings(BaseSettings):
         default=100,
         ge=1,
         le=30_000,
-        description="Milliseconds that the broker may hold a fetch which finds nothing. "
+        description="Milliseconds that the broker may hold a fetch which finds nothing (the drift monitor's: four times that). "
         "Apache Kafka ends the wait when a record comes, so 500 spares work there; the embedded broker looks at its half and its end only.",
     )
     fetch_busy_wait_ms: int | None = Field(

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError
@@ -14,11 +14,14 @@ from winnow.contracts.topics import Topic
 from winnow.messaging.broker import consumer_of
 from winnow.messaging.consumer import BatchConsumer
 from winnow.messaging.health import Progress
+from winnow.messaging.settings import KafkaSettings
 
 #: Milliseconds that a poll waits for records. It ends as soon as there is one, so the wait only says how often an idle consumer wakes.
 POLL_MS = 1_000
 #: Seconds after the last record in which a consumer counts as busy.
 BUSY_S = 2.0
+#: Times the wait of others that the first record may wait which ends the idleness of a consumer nobody waits for.
+UNHURRIED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,12 @@ class Waits:
     busy: int
     #: Once none has come for `BUSY_S`.
     idle: int
+
+    @classmethod
+    def of(cls, settings: KafkaSettings, gather_ms: int) -> Self:
+        """Waits of a consumer whose handler lets records gather for so many milliseconds; 0: somebody waits for its work."""
+        idle = settings.fetch_max_wait_ms * (UNHURRIED if gather_ms else 1)
+        return cls(busy=max(settings.busy_wait_ms, gather_ms), idle=max(idle, gather_ms))
 
 
 class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships no annotations

@@ -302,13 +302,11 @@ def test_program_that_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def test_program_that_never_gets_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A program that does not answer in time is ended and reported."""
-    from winnow.embedded import mesh
-
     program = tmp_path / "tansu"
     program.write_text("#!/bin/sh\nexec /bin/sleep 600\n")
     program.chmod(0o755)
     monkeypatch.setenv("CALF_TANSU_BIN", str(program))
-    monkeypatch.setattr(mesh, "START_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(MeshBroker, "start_timeout_s", 0.5)
     with pytest.raises(StartFailedError, match="did not get ready in time"):
         MeshBroker(tmp_path / "mesh").start()
     assert not [process for process in psutil.Process().children() if process.name() == "sleep"]

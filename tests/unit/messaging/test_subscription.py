@@ -7,7 +7,7 @@ import pytest
 from winnow.contracts.topics import CANDIDATE
 from winnow.messaging.health import Progress
 from winnow.messaging.settings import KafkaSettings
-from winnow.messaging.subscription import BUSY_S, Subscription, Waits
+from winnow.messaging.subscription import BUSY_S, UNHURRIED, Subscription, Waits
 
 BUSY, IDLE = 40, 250
 
@@ -49,6 +49,14 @@ async def test_a_fetch_waits_long_only_where_nothing_has_come_for_a_while():
         await client.getmany(timeout_ms=10, max_records=7)
         assert client.wait_ms == wait_ms
     assert min(client.waited) > 10
+
+
+def test_a_consumer_nobody_waits_for_asks_more_rarely():
+    """Its fetches wait as long as records gather, at least, and several times as long as others' where none come."""
+    settings = KafkaSettings(fetch_max_wait_ms=IDLE, fetch_busy_wait_ms=BUSY)
+    assert Waits.of(settings, 0) == Waits(busy=BUSY, idle=IDLE)
+    assert Waits.of(settings, 200) == Waits(busy=200, idle=UNHURRIED * IDLE)
+    assert Waits.of(settings, 2 * UNHURRIED * IDLE).idle == 2 * UNHURRIED * IDLE
 
 
 @pytest.mark.parametrize(("given", "busy"), [({}, 100), ({"fetch_busy_wait_ms": 30}, 30), ({"fetch_max_wait_ms": 500}, 500)])
