@@ -60,7 +60,11 @@ class Broker:
 
 def reader(broker: Broker) -> LagReader:
     made = LagReader(SETTINGS)
-    made._admin = made._consumer = broker  # type: ignore[assignment]
+
+    async def start() -> None:
+        made._admin = made._consumer = broker  # type: ignore[assignment]
+
+    made.start = start  # type: ignore[method-assign]  # also after an error, which makes it connect anew
     return made
 
 
