@@ -138,6 +138,8 @@ def run(arguments: Sequence[str] | None) -> int:
         finally:
             sys.stdout.flush()  # here a full disk can still be told; at the interpreter's end it could not
     except SystemExit as exc:
+        if isinstance(exc.__context__, BrokenPipeError):  # Typer calls it a failure; the reader (head, less) has what it wanted
+            return ExitCode.OK
         return exc.code if isinstance(exc.code, int) else ExitCode.FAILURE if exc.code else ExitCode.OK
     except WinnowError as exc:
         Terminal().error(str(exc))

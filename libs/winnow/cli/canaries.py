@@ -90,6 +90,8 @@ def canaries(
                 terminal.fail(f"{boundaries}, line {number}: {line}")
             else:
                 lines.append(line)
+    if not lines:
+        terminal.fail(f"{boundaries} holds no boundary: one a line, as `winnow judge` takes them")
 
     async def work() -> Seen:
         try:

@@ -26,7 +26,7 @@ def group() -> typer.Typer:
     made = typer.Typer(help="The schema of the database, and questions to it.", no_args_is_help=True)
     made.command("upgrade")(upgrade)
     made.command("current")(current)
-    made.command("query")(query)
+    made.command("query", context_settings={"ignore_unknown_options": True})(query)  # a statement may begin with a comment
     return made
 
 

@@ -123,6 +123,7 @@ def test_a_query_reads_and_cannot_write(operate):
         {"one": 1, "nothing": None, "text": "a:b [x]"}
     ]
     assert operate("db", "query", "SELECT * FROM unsupported_by_section").stdout.startswith("fleet")
+    assert lines(operate("db", "query", "-- as in the manual\nSELECT 1 AS one;", "--json")) == [{"one": 1}]
     for statement in ("DELETE FROM fleets", "SELECT nope", "SELECT 1; SELECT 2"):
         ran = operate("db", "query", statement)
         assert (ran.returncode, ran.stdout) == (1, ""), statement

@@ -169,6 +169,14 @@ def test_an_unexpected_reader_end_is_no_failure():
     assert ran.stdout.startswith("topic")
 
 
+@pytest.mark.parametrize("words", ["version", "asyncapi", "--help", "plan certificate --alpha .1 --true .05"])
+def test_a_reader_that_has_enough_is_no_failure(words):
+    """`winnow ... | head -0` ends with 0 and quietly, whichever way the command writes."""
+    script = f"{sys.executable} -m winnow.cli {words} | sleep 0; exit ${{PIPESTATUS[0]}}"
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, timeout=50)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is full")
 @pytest.mark.parametrize("words", [["version"], ["asyncapi"], ["plan", "certificate", "--alpha", ".1", "--true", ".05"]])
 def test_an_output_that_is_full_is_told(words):

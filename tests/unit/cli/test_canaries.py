@@ -77,3 +77,11 @@ def test_a_bad_line_ends_the_command(winnow, tmp_path):
     ran = winnow("canaries", str(source))
     assert ran.code != 0
     assert "line 1" in ran.err
+
+
+def test_an_empty_file_is_told(winnow, tmp_path):
+    """Nothing to plant in is no measurement."""
+    (tmp_path / "empty").write_text("\n")
+    ran = winnow("canaries", str(tmp_path / "empty"))
+    assert (ran.code, ran.out) == (1, "")
+    assert "holds no boundary" in ran.err
