@@ -48,10 +48,10 @@ def waves(items: Sequence[OutboxItem]) -> Iterator[list[OutboxItem]]:
     yield from cut
 
 
-async def send_in_order(publisher: Publisher, items: Sequence[OutboxItem], unsendable: Callable[[OutboxItem, str], None]) -> list[int]:
+async def send_in_order(publisher: Publisher, items: Sequence[OutboxItem], telemetry: Telemetry) -> list[int]:
     """Publish rows; return the ids that are done with. After a failure the later rows of its key stay unsent, so keys keep their order.
 
-    A row that can never be sent (unknown topic, too large) is told to `unsendable` and done with: it must not hold the rows behind it.
+    A row that can never be sent (unknown topic, too large) is told of and done with: it must not hold the rows behind it.
     """
     done: list[int] = []
     broken: set[tuple[str, str]] = set()
@@ -62,13 +62,13 @@ async def send_in_order(publisher: Publisher, items: Sequence[OutboxItem], unsen
                 continue
             outgoing = outgoing_of(item)
             if outgoing is None:
-                unsendable(item, "the registry has no such topic")
+                _tell(telemetry, item, "the registry has no such topic")
                 done.append(item.id)
                 continue
             try:
                 check_size(outgoing.topic, outgoing.body, outgoing.key)
             except TooLarge as exc:
-                unsendable(item, str(exc))
+                _tell(telemetry, item, str(exc))
                 done.append(item.id)
                 continue
             ready.append((item, outgoing))
@@ -79,6 +79,13 @@ async def send_in_order(publisher: Publisher, items: Sequence[OutboxItem], unsen
             else:
                 broken.add((item.topic, item.key))
     return done
+
+
+def _tell(telemetry: Telemetry, item: OutboxItem, why: str) -> None:
+    """Tell that a row can never be sent, within its trace."""
+    telemetry.metrics.count("winnow_publish_errors_total", service=telemetry.service, topic=item.topic)
+    with within(telemetry.traces.from_carrier({"traceparent": item.traceparent} if item.traceparent else {})):
+        telemetry.log.error("publish_failed", topic=item.topic, row=item.id, error=why)
 
 
 class OutboxRelay:
@@ -122,7 +129,7 @@ class OutboxRelay:
         async def send(items: Sequence[OutboxItem]) -> Sequence[int]:
             nonlocal failures, taken
             taken = sum(len(item.body) for item in items)
-            done = await send_in_order(self._publisher, items, self._unsendable)
+            done = await send_in_order(self._publisher, items, self._telemetry)
             failures = len(items) - len(done)
             return done
 
@@ -146,11 +153,6 @@ class OutboxRelay:
         rows, age = await self._store.depth()
         self._telemetry.metrics.set("winnow_outbox_depth", rows, service=self._telemetry.service)
         self._telemetry.metrics.set("winnow_outbox_oldest_age_seconds", age, service=self._telemetry.service)
-
-    def _unsendable(self, item: OutboxItem, why: str) -> None:
-        self._telemetry.metrics.count("winnow_publish_errors_total", service=self._telemetry.service, topic=item.topic)
-        with within(self._telemetry.traces.from_carrier({"traceparent": item.traceparent} if item.traceparent else {})):
-            self._telemetry.log.error("publish_failed", topic=item.topic, row=item.id, error=why)
 
     def _failed(self, exc: BaseException, pause_s: float) -> None:
         self._telemetry.log.warning("outbox_failed", error=exc, pause_s=round(pause_s, 2))

@@ -9,7 +9,6 @@ from winnow.messaging.outbox import send_in_order
 from winnow.messaging.ports import OutboxItem, StuckStore
 from winnow.messaging.publisher import Publisher
 from winnow.telemetry import Telemetry
-from winnow.telemetry.traces import within
 
 #: Boundaries of one round.
 SWEEP_ROWS = 200
@@ -52,17 +51,13 @@ class Sweeper:
 
     async def _step(self) -> bool:
         async def send(items: Sequence[OutboxItem]) -> Sequence[int]:
-            done = set(await send_in_order(self._publisher, items, self._unsendable))
+            done = set(await send_in_order(self._publisher, items, self._telemetry))
             for topic, rows in Counter(item.topic for item in items if item.id in done).items():
                 self._telemetry.metrics.count("winnow_swept_total", rows, service=self._telemetry.service, topic=topic)
                 self._telemetry.log.warning("sweep_published", topic=topic, rows=rows)
             return sorted(done)
 
         return await self._store.sweep(older_than_s=self._stuck_after_s, limit=SWEEP_ROWS, send=send) >= SWEEP_ROWS
-
-    def _unsendable(self, item: OutboxItem, why: str) -> None:
-        with within(self._telemetry.traces.from_carrier({"traceparent": item.traceparent} if item.traceparent else {})):
-            self._telemetry.log.error("publish_failed", topic=item.topic, row=item.id, error=why)
 
     def _failed(self, exc: BaseException, pause_s: float) -> None:
         self._telemetry.log.warning("sweep_failed", error=exc, pause_s=round(pause_s, 2))

@@ -44,7 +44,7 @@ def test_a_key_that_fails_never_overtakes_itself(keys, broken):
     if not broken:
         publisher.error = None
     rows = [item(n, key=k) for n, k in enumerate(keys)]
-    done = asyncio.run(send_in_order(publisher, rows, lambda *_: None))
+    done = asyncio.run(send_in_order(publisher, rows, Telemetry.plain()))
     assert sorted(done) == [r.id for r in rows if r.key not in broken]
 
 
@@ -57,11 +57,11 @@ def test_a_row_carries_its_trace_and_identity():
 
 async def test_a_row_that_can_never_be_sent_holds_nothing_behind_it():
     """An unknown topic or an oversize body is reported and done with."""
-    said = []
+    telemetry, publisher = Telemetry.plain(), FakePublisher()
     rows = [item(1, topic="nowhere"), item(2, body=b"x" * 9_000_000), item(3)]
-    publisher = FakePublisher()
-    assert await send_in_order(publisher, rows, lambda row, why: said.append((row.id, why))) == [1, 2, 3]
-    assert [row for row, _ in said] == [1, 2]
+    assert await send_in_order(publisher, rows, telemetry) == [1, 2, 3]
+    for topic in ("nowhere", CANDIDATE.name):
+        assert telemetry.metrics.value("winnow_publish_errors_total", service=telemetry.service, topic=topic) == 1
     assert [o.event_id for o in publisher.sent] == ["3"]
 
 
