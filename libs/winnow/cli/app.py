@@ -138,9 +138,7 @@ def run(arguments: Sequence[str] | None) -> int:
         finally:
             sys.stdout.flush()  # here a full disk can still be told; at the interpreter's end it could not
     except SystemExit as exc:
-        if isinstance(exc.__context__, BrokenPipeError):  # Typer calls it a failure; the reader (head, less) has what it wanted
-            return ExitCode.OK
-        return exc.code if isinstance(exc.code, int) else ExitCode.FAILURE if exc.code else ExitCode.OK
+        return _code(exc)
     except WinnowError as exc:
         Terminal().error(str(exc))
         return code_of(exc)
@@ -157,6 +155,13 @@ def run(arguments: Sequence[str] | None) -> int:
         Terminal().error(f"{exc.filename or 'standard output'}: {exc.strerror or exc}")
         return ExitCode.FAILURE
     return ExitCode.OK
+
+
+def _code(ended: SystemExit) -> int:
+    """The exit code that Typer meant."""
+    if isinstance(ended.__context__, BrokenPipeError):  # it calls that a failure; the reader (head, less) has what it wanted
+        return ExitCode.OK
+    return ended.code if isinstance(ended.code, int) else ExitCode.FAILURE if ended.code else ExitCode.OK
 
 
 def _mute() -> None:
