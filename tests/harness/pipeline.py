@@ -12,7 +12,7 @@ from services.judge.handlers import JudgeHandler
 from services.pruner.handlers import PrunerHandler
 from services.retriever.handlers import RetrieverHandler
 from winnow.contracts.deadline import Deadline
-from winnow.contracts.envelope import Envelope, decode
+from winnow.contracts.envelope import decode
 from winnow.contracts.events import Candidate, Committed, Event, JudgeId, Message, Score
 from winnow.contracts.vocabulary import MessageKind, Mode, Outcome, ProvenanceClass, Reason, Verdict
 from winnow.judging.port import Capabilities, Judge, JudgeAnswer, JudgeRequest
@@ -85,7 +85,7 @@ class Stages:
             topic=topic, partition=0, offset=next(self._offsets), key=key.encode(), headers=(), value=body,
             timestamp=int(self.now().timestamp() * 1000),
         )  # fmt: skip
-        return Received(event=decode(model, body), record=record, envelope=Envelope(), context=Context())
+        return Received(event=decode(model, body), record=record, context=Context())
 
     async def retrieve(self, *candidates: Candidate) -> Handled:
         """One batch through the retriever."""

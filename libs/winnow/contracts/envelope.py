@@ -6,9 +6,8 @@ Headers (CloudEvents 1.0, Kafka binding, section 3.2): `ce_specversion`, `ce_id`
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -22,6 +21,15 @@ E = TypeVar("E", bound=Event)
 
 CLAIM_HEADER = "winnow_claim"
 TRACEPARENT = "traceparent"
+#: Headers that are read, and their fields of `Envelope`.
+_FIELDS = {
+    "ce_type": "type",
+    "ce_id": "id",
+    "ce_source": "source",
+    "ce_time": "time",
+    TRACEPARENT: "traceparent",
+    CLAIM_HEADER: "claim",
+}
 _TYPE = re.compile(r"(?P<name>[a-z.-]{1,100})\.v(?P<major>\d{1,4})")
 
 
@@ -29,8 +37,7 @@ class Invalid(Permanent):
     """The record is not an event of its topic; mend the producer, then replay the dead letter."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Envelope:
+class Envelope(NamedTuple):
     """What the headers of a record say. Every field may be missing: a plain producer may send the body alone."""
 
     type: str | None = None
@@ -61,22 +68,18 @@ def read_headers(headers: Iterable[tuple[str, bytes | None]]) -> Envelope:
     """Read the headers that Winnow knows; others may hold any bytes and are ignored. Raise `Invalid` where a known one is not UTF-8."""
     known: dict[str, str] = {}
     for name, value in headers:
-        if name.startswith("ce_") or name in {CLAIM_HEADER, TRACEPARENT}:
-            try:
-                known.setdefault(name, (value or b"").decode())
-            except UnicodeDecodeError as exc:
-                if name == TRACEPARENT:  # a broken trace never costs an event
-                    continue
-                msg = f"header {name} is not UTF-8"
-                raise Invalid(msg, reason=Reason.BAD_HEADERS) from exc
-    return Envelope(
-        type=known.get("ce_type"),
-        id=known.get("ce_id"),
-        source=known.get("ce_source"),
-        time=known.get("ce_time"),
-        traceparent=known.get(TRACEPARENT),
-        claim=known.get(CLAIM_HEADER) == "1",
-    )
+        field = _FIELDS.get(name)
+        if field is None or field in known:  # the first of a name counts
+            continue
+        try:
+            known[field] = (value or b"").decode()
+        except UnicodeDecodeError as exc:
+            if name == TRACEPARENT:  # a broken trace never costs an event
+                continue
+            msg = f"header {name} is not UTF-8"
+            raise Invalid(msg, reason=Reason.BAD_HEADERS) from exc
+    claim = known.pop("claim", None) == "1"
+    return Envelope(**known, claim=claim)
 
 
 def check_type(topic: Topic, envelope: Envelope) -> None:

@@ -46,7 +46,7 @@ def record_of(record: ConsumerRecord) -> Record:
         partition=record.partition,
         offset=record.offset,
         key=record.key,
-        headers=tuple((name, value or b"") for name, value in record.headers) if unreadable(record) is None else (),
+        headers=tuple([(name, value or b"") for name, value in record.headers]) if unreadable(record) is None else (),
         value=record.value,
         timestamp=record.timestamp,
     )

@@ -33,7 +33,7 @@ from winnow.contracts.vocabulary import Reason
 from winnow.messaging.broker import consumer_options
 from winnow.messaging.codec import Fetched, keep_raw, parse, record_of, unreadable
 from winnow.messaging.faults import Fault, pause
-from winnow.messaging.intake import Opened, Valid, open_record, resolve, validate
+from winnow.messaging.intake import Opened, open_record, resolve, validate
 from winnow.messaging.records import Dead, E, Handler, Received
 from winnow.messaging.settings import KafkaSettings
 from winnow.messaging.surroundings import Surroundings
@@ -53,7 +53,7 @@ def chunks(arrived: Sequence[Opened | Dead], most_bytes: int) -> Iterator[list[O
     size = 0
     for one in arrived:
         # What a claim check stands for will be in memory too.
-        more = one.record.size + (one.claim.size if isinstance(one, Opened) and one.claim is not None else 0)
+        more = len(one.record.value or b"") + (one.claim.size if isinstance(one, Opened) and one.claim is not None else 0)
         if chunk and size + more > most_bytes:
             yield chunk
             chunk, size = [], 0
@@ -188,26 +188,28 @@ class BatchConsumer(Generic[E]):
         dead: list[Dead] = []
         known: set[Hashable] = set()
         unbroken = 0
-        for one in arrived:
-            size = one.record.size
-            telemetry.metrics.observe("winnow_record_bytes", size, topic=self._handler.topic.name)
+        sizes = [one.record.size for one in arrived]
+        telemetry.metrics.observe_all("winnow_record_bytes", sizes, topic=self._handler.topic.name)
+        for one, size in zip(arrived, sizes, strict=True):
             unbroken += size
             if unbroken >= UNBROKEN_BYTES:
                 unbroken = 0
                 await asyncio.sleep(0)
-            valid = one if isinstance(one, Dead) else self._validated(one, bodies.get(one.record.position, one.record.value))
-            if isinstance(valid, Dead):
-                dead.append(valid)
+            if isinstance(one, Dead):
+                dead.append(one)
                 continue
-            identity = self._handler.identity(valid.event)
+            event = self._event(one, bodies.get(one.record.position, one.record.value))
+            if isinstance(event, Dead):
+                dead.append(event)
+                continue
+            identity = self._handler.identity(event)
             if identity in known:
                 continue
             known.add(identity)
-            context = spans.start(valid.record)
-            batch.append(Received(event=valid.event, record=valid.record, envelope=valid.envelope, context=context))
+            batch.append(Received(event=event, record=one.record, envelope=one.envelope, context=spans.start(one.record)))
         return batch, dead
 
-    def _validated(self, opened: Opened, body: bytes | Dead | None) -> Valid[E] | Dead:
+    def _event(self, opened: Opened, body: bytes | Dead | None) -> E | Dead:
         """The event of a body, where there is one; claim checks are counted."""
         if opened.claim is not None:
             result = "resolved" if not isinstance(body, Dead) else "mismatched" if body.reason == Reason.HASH_MISMATCH else "lost"
@@ -241,8 +243,8 @@ class BatchConsumer(Generic[E]):
         self._count_records("dead", len(dead))
         self._count_records("handled", len(arrived) - duplicates - len(dead))
         now = around.wall()
-        for received in batch:
-            metrics.observe("winnow_stage_latency_seconds", max(0.0, now - received.record.timestamp / 1000), **labels)
+        latencies = [max(0.0, now - received.record.timestamp / 1000) for received in batch]
+        metrics.observe_all("winnow_stage_latency_seconds", latencies, **labels)
         with within(self._context):
             around.telemetry.log.debug(
                 "batch_handled",

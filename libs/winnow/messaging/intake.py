@@ -1,8 +1,7 @@
 """From a record to a valid event: headers, type, claim check, schema, key, in this order. No I/O but the fetching of claims."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Generic
+from typing import NamedTuple
 
 from winnow.contracts import limits
 from winnow.contracts.envelope import Envelope, check_type, decode, decode_claim, read_headers
@@ -15,17 +14,7 @@ from winnow.messaging.records import Dead, E, Record
 from winnow.telemetry.redaction import describe_without_content
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Valid(Generic[E]):
-    """A record whose event is valid."""
-
-    event: E
-    record: Record
-    envelope: Envelope
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class Opened(NamedTuple):
     """A record whose headers are read: its body is there, or a claim check for it."""
 
     record: Record
@@ -52,7 +41,7 @@ def open_record(topic: Topic, record: Record) -> Opened | Dead:
     if claim is not None and claim.size > limits.ORIGINAL_BYTES:
         error = f"the claim check says {claim.size} bytes, at most {limits.ORIGINAL_BYTES} are kept"
         return Dead(record=record, reason=Reason.TOO_LARGE, error=error)
-    return Opened(record=record, envelope=envelope, claim=claim)
+    return Opened(record, envelope, claim)
 
 
 async def resolve(opened: Sequence[Opened], claims: ClaimStore | None) -> dict[tuple[str, int, int], bytes | Dead]:
@@ -77,8 +66,8 @@ async def resolve(opened: Sequence[Opened], claims: ClaimStore | None) -> dict[t
     return found
 
 
-def validate(model: type[E], opened: Opened, body: bytes | None) -> Valid[E] | Dead:
-    """Validate the body and check that the record key is the one its body has: order and tenancy rest on it."""
+def validate(model: type[E], opened: Opened, body: bytes | None) -> E | Dead:
+    """The event of a body. The record key must be the one that its body has: order and tenancy rest on it."""
     try:
         event = decode(model, body)
     except Permanent as exc:
@@ -91,4 +80,4 @@ def validate(model: type[E], opened: Opened, body: bytes | None) -> Valid[E] | D
     if key is not None and opened.record.key != key.encode():
         error = "the record key is not the one that its body has; produce with the key that the topic registry names"
         return Dead(record=opened.record, reason=Reason.KEY_MISMATCH, error=error)
-    return Valid(event=event, record=opened.record, envelope=opened.envelope)
+    return event

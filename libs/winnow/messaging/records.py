@@ -37,8 +37,10 @@ class Record:
     @property
     def size(self) -> int:
         """Bytes of key, headers and value."""
-        headers = sum(len(name) + len(value) for name, value in self.headers)
-        return len(self.key or b"") + headers + len(self.value or b"")
+        size = len(self.key or b"") + len(self.value or b"")
+        for name, value in self.headers:  # asked of every record: a generator would take twice the time
+            size += len(name) + len(value)
+        return size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,7 @@ class Received(Generic[E]):
 
     event: E
     record: Record
-    envelope: Envelope
+    envelope: Envelope = field(default_factory=Envelope)
     #: Trace context of this record's processing; hand it to `Outgoing` so that one trace spans all stages.
     context: Context = field(default_factory=Context)
 

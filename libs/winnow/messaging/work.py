@@ -72,8 +72,8 @@ class Worker(Generic[E]):
                 "batch_split", topic=self._handler.topic.name, records=len(batch), error=describe_without_content(exc)
             )
         else:
-            for received in batch:
-                self._breaker.succeeded(received.event.fleet)
+            for fleet, records in Counter(received.event.fleet for received in batch).items():
+                self._breaker.succeeded(fleet, records)
             self._suspects.clear()
             self._given_up.clear()
             await self._publish(handled.outgoing)

@@ -46,6 +46,12 @@ class Metrics:
         """Put a value into a histogram."""
         self._histograms.child(name, labels).observe(value)
 
+    def observe_all(self, name: HistogramName, values: Iterable[float], /, **labels: str) -> None:
+        """Put values into one histogram; its series is looked up once."""
+        child = self._histograms.child(name, labels)
+        for value in values:
+            child.observe(value)
+
     def value(self, name: CounterName | GaugeName | HistogramName, /, **labels: str) -> float:
         """Current value of a counter or gauge, or count of a histogram; 0 where nothing was recorded."""
         sample = f"{name}_count" if METRICS[name].kind == "histogram" else name

@@ -15,7 +15,7 @@ from services.drift_monitor.settings import DriftMonitorSettings
 from services.drift_monitor.telling import Teller
 from tests.harness.databases import Database as MadeDatabase
 from tests.harness.waiting import eventually
-from winnow.contracts.envelope import Envelope, decode, headers_for
+from winnow.contracts.envelope import decode, headers_for
 from winnow.contracts.events import Alert, Graded, Observation, Sampled
 from winnow.contracts.topics import ALERT, OBSERVATION
 from winnow.contracts.vocabulary import AlertKind, Reason
@@ -136,7 +136,7 @@ async def test_the_monitors_own_names(database):
         batch = []
         for offset, event in enumerate((_unit(1, 0.0, stream="missing:other"), _unit(1, 0.0, stream="other"))):
             record = Record(topic="o", partition=0, offset=offset, key=event.key.encode(), headers=(), value=b"", timestamp=0)
-            batch.append(Received(event=event, record=record, envelope=Envelope()))
+            batch.append(Received(event=event, record=record))
         handled = await handler.handle(batch)
         assert [(d.record.offset, d.reason) for d in handled.dead] == [(0, Reason.INVALID)]
         assert (await handler.handle(batch[:1])).dead

@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from winnow.contracts.envelope import Envelope, headers_for
+from winnow.contracts.envelope import headers_for
 from winnow.contracts.events import Candidate
 from winnow.contracts.topics import CANDIDATE, EVIDENCE
 from winnow.messaging.deadletters import DeadLetters
@@ -45,7 +45,7 @@ def record(event=None, *, offset=0, partition=0, value=b"", key=None, headers=No
 
 def received(n=1, **kwargs):
     event = candidate(n, **kwargs)
-    return Received(event=event, record=record(event, offset=n), envelope=Envelope())
+    return Received(event=event, record=record(event, offset=n))
 
 
 def outgoing(event, body=b"{}"):
