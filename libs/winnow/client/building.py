@@ -47,7 +47,10 @@ def notice(text: str) -> Turn:
 
 
 def _numbered(turns: Iterable[Turn | Message], start: int) -> list[Turn | Message]:
-    """Number the turns that have no number, in order; a `Message` keeps its own."""
+    """Number the turns that have no number, in order; a `Message` keeps its own. Raise `InvalidBoundary`."""
+    turns = list(turns)
+    if not all(isinstance(turn, Message | Mapping) for turn in turns):  # a text is an iterable too
+        raise InvalidBoundary("messages are a list of what action(), output(), user() and notice() make, or of Message")
     return [turn if isinstance(turn, Message) or "i" in turn else {**turn, "i": i} for i, turn in enumerate(turns, start)]
 
 

@@ -76,9 +76,12 @@ class HttpTransport:
 
         `client` replaces the HTTP client, for own TLS or proxy settings; it then stays open at `close`.
         """
-        if httpx.URL(url).scheme not in {"http", "https"} or not httpx.URL(url).host:
+        # None is what `os.environ.get` gives where a variable is not set.
+        if httpx.URL(url or "").scheme not in {"http", "https"} or not httpx.URL(url).host:
             msg = "url must be the gateway's, for example http://127.0.0.1:8484"
             raise ValueError(msg)
+        if api_key is None:
+            raise ValueError("api_key is missing; `winnow keys create` makes one, and `winnow env` prints that of `winnow up`")
         if not (api_key.isascii() and api_key.isprintable()):
             raise ValueError("api_key holds characters that no key has; was it pasted with a line end?")
         self._url = url.rstrip("/")

@@ -126,9 +126,15 @@ def encode(topic: Topic, event: Event) -> bytes:
     return body
 
 
+#: Fields that are filled in where they are left out.
+_FILLED = {("boundary_id",), ("candidate_sha256",)}
+
+
 def explain(exc: ValidationError, most: int = 3) -> str:
     """One line on what is wrong: field paths and messages, never the input (it is somebody's content)."""
     errors = exc.errors(include_input=False, include_url=False, include_context=False)
+    # What a candidate fills in from its other fields is missing only because one of those is wrong.
+    errors = [e for e in errors if e["type"] != "missing" or e["loc"] not in _FILLED] or errors
     said = "; ".join(f"{'.'.join(str(p) for p in e['loc']) or 'body'}: {e['msg']}" for e in errors[:most])
     return said + (f"; and {len(errors) - most} more" if len(errors) > most else "")
 

@@ -51,6 +51,7 @@ def test_the_same_content_has_the_same_id():
     ("fields", "said"),
     [
         ({"index": 0}, "index"),
+        ({"index": "first"}, "index"),
         ({"run": "a\nb"}, "run"),
         ({"run": ""}, "run"),
         ({"fleet": "Ünternehmen"}, "fleet"),
@@ -58,6 +59,8 @@ def test_the_same_content_has_the_same_id():
         ({"candidate": 5}, "candidate"),
         ({"candidate": "a\ud800"}, "surrogate"),
         ({"history": [{"kind": "alien", "text": "t"}]}, "history"),
+        ({"history": "a text"}, "messages are a list"),
+        ({"retained": [None]}, "messages are a list"),
         ({"history": [{"kind": "user", "text": 7}]}, "history"),
         ({"typo": 1}, "typo"),
         ({"first_message": "x"}, "first_message"),
@@ -70,6 +73,7 @@ def test_what_cannot_be_built_says_why(fields, said):
     with pytest.raises(InvalidBoundary, match=said) as caught:
         boundary(**({"run": "r", "index": 1, "candidate": "- secret-content"} | fields))
     assert "secret-content" not in str(caught.value)
+    assert "Field required" not in str(caught.value), "what is filled in is nobody's fault"
 
 
 def test_a_nul_byte_is_content():

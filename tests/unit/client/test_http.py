@@ -289,11 +289,17 @@ async def test_an_agent_goes_on_through_a_dead_gateway():
     assert (result.source, result.bypassed_because) == (Adopted.CANDIDATE, Because.UNREACHABLE)
 
 
-@pytest.mark.parametrize("url", ["gateway:8484", "ftp://x", "", "http://"])
+@pytest.mark.parametrize("url", ["gateway:8484", "ftp://x", "", "http://", None])
 def test_a_url_that_is_none_is_refused_at_once(url):
     """A typing error is not an outage."""
     with pytest.raises(ValueError, match="url"):
         HttpTransport(url, KEY)
+
+
+def test_a_key_that_was_never_set_is_told():
+    """A variable that is not set gives None; the error says where keys come from."""
+    with pytest.raises(ValueError, match="winnow keys create"):
+        HttpTransport("http://x", None)
 
 
 def test_a_key_with_a_line_end_is_refused_and_no_key_is_shown():
