@@ -101,8 +101,6 @@ class Binding:
         self._idle = idle
         #: True where atoms were left unbound, because records and entries together are too many.
         self.capped = False
-        #: Places of the records that may say an asked atom or another one of its kind.
-        self.occurrences: list[tuple[int, Atom]] = []
 
     def bind(self, asked: Sequence[Asked]) -> list[Bound]:
         """How each asked atom is bound; an atom without a rival is left unbound, for nothing can fit better."""
@@ -123,10 +121,14 @@ class Binding:
                 found[number] = bound
         return found
 
+    def occurrence(self, number: int) -> tuple[int, Atom]:
+        """A place of the records that may say an asked atom or another one of its kind: its word and its atom."""
+        return int(self._o_word[number]), self._records.words.values[self._o_atom[number]]
+
     def _with_rivals(self, asked: Sequence[Asked]) -> list[int]:
         """The asked atoms, by number, for which M or an output has another value that could be meant."""
         kinds = {one.atom.kind for one in asked}
-        canons = self._records.values_of(kinds)
+        canons = {kind: self._records.by_kind.get(kind, frozenset()) for kind in kinds}
         beside = self._records.beside({kind for kind in kinds if _is_weak(kind)})
         found: list[int] = []
         for number, one in enumerate(asked):
@@ -168,18 +170,31 @@ class Binding:
 
     def _read_records(self) -> None:
         """Which record holds which token and atom, narrowly and with what is around it; and where atoms occur."""
-        records, kinds, canons, agent_at = self._records, self._kinds, self._canons, self._records.agent_at
-        rows: list[tuple[int, int, int, int]] = []
-        for at, atom in records.words.atoms:
-            said, what, _, _ = atom
-            canon, kind = canons.get(said, 0), kinds.get(what, 0) if at < agent_at else 0
-            if canon or kind:
-                rows.append((at, canon, kind, _year(atom)))
-                self.occurrences.append((at, atom))
-            if what == "date" and (day := canons.get(said[5:], 0)):
-                rows.append((at, day, 0, 0))
-                self.occurrences.append((at, atom))
-        self._o_word, self._o_canon, self._o_kind, self._o_year = np.array(rows, np.int64).T
+        records, kinds, canons = self._records, self._kinds, self._canons
+        words = records.words
+        values = [
+            (
+                canons.get(canon, 0),
+                kinds.get(kind, 0),
+                int(canon[:4]) if kind == "date" else 0,
+                canons.get(canon[5:], 0) if kind == "date" else 0,
+            )
+            for canon, kind, _, _ in words.values
+        ]
+        canon, kind, year, day = np.array(values, np.int64).reshape(-1, 4).T
+        self._o_canon, self._o_kind, self._o_year = canon[words.atom], kind[words.atom], year[words.atom]
+        self._o_kind[records.source_atoms :] = 0
+        kept = ((self._o_canon > 0) | (self._o_kind > 0)).nonzero()[0]
+        (days,) = day[words.atom].nonzero()  # a date also stands for its day
+        order = np.concatenate((kept * 2, days * 2 + 1))
+        order.sort()
+        kept, is_day = order // 2, order % 2 > 0
+        self._o_word, self._o_atom = words.atom_at[kept], words.atom[kept]
+        self._o_canon, self._o_kind, self._o_year = (
+            np.where(is_day, day[self._o_atom], self._o_canon[kept]),
+            np.where(is_day, 0, self._o_kind[kept]),
+            np.where(is_day, 0, self._o_year[kept]),
+        )
         self._o_record = records.record_of(self._o_word)
         token, word = records.words.token_ids(self._vocabulary)
         (named,) = self._o_canon.nonzero()

@@ -1,7 +1,8 @@
 """Work that a shell does: which commands are the act that an entry's verb names, and whether they were run for all that it names."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from winnow.compaction.claims.acts import Act
@@ -63,13 +64,19 @@ _WORD: Final = re.compile(r"[a-z0-9](?:[\w./-]*[a-z0-9])?")
 _NAMES: Final = 6
 
 
-def run_by(text: str, verb: str, acts: Sequence[Act]) -> Act | None:
+def finished(acts: Sequence[Act]) -> Callable[[re.Pattern[str]], list[Act]]:
+    """Gives the acts that ran a command and did not fail; several entries ask for the same."""
+    return cache(lambda command: [act for act in acts if command.search(act.arguments) and not act.failed])
+
+
+def run_by(text: str, verb: str, acts: Sequence[Act], ran: Callable[[re.Pattern[str]], list[Act]]) -> Act | None:
     """The last command that finished the work of an open entry; None where none did, or where more is named than was run.
 
     Args:
         text: the entry in lower case, without marker.
         verb: its first word.
         acts: the agent's acts that came back with an output, in order.
+        ran: what `finished` gives of them.
     """
     for verbs, command, nouns in _WORKS:
         if verb not in verbs:
@@ -77,7 +84,7 @@ def run_by(text: str, verb: str, acts: Sequence[Act]) -> Act | None:
         names = [word for word in _WORD.findall(text) if word != verb and word not in nouns and word not in STOP_WORDS]
         if len(names) > _NAMES or (not names and verb not in _OUTDATED and not _is_whole(text, nouns)):
             continue
-        done = [act for act in acts if command.search(act.arguments) and not act.failed]
+        done = ran(command)
         if not done:
             continue
         since = (act for act in acts if act.number > done[-1].number)

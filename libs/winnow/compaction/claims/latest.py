@@ -6,7 +6,8 @@ identifying values agree, dates among them, so that the same flight on another d
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from winnow.compaction.corpus import Corpus
@@ -82,6 +83,8 @@ def _changed(corpus: Corpus, entries: str) -> list[tuple[tuple[str, ...], list[_
     room, objects = _CHARS, 0
     fields: dict[tuple[tuple[str, ...], str], list[_Field]] = {}
     records = [(number, output.text) for number, output in enumerate(corpus.outputs) if output.text.lstrip()[:1] in {"{", "["}]
+    identifies = cache(_identifies)  # the same few keys, in hundreds of objects
+    named = cache(lambda subjects: _stands(subjects, entries))
     for number, text in records if len(records) > 1 else ():
         room -= len(text)
         if room < 0:
@@ -90,39 +93,47 @@ def _changed(corpus: Corpus, entries: str) -> list[tuple[tuple[str, ...], list[_
             data = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        for subjects, path, value in _values(data, (), "", 0):
+        for subjects, path, value in _values(data, (), "", 0, identifies):
             objects += 1
             if objects > _OBJECTS:
                 break
-            fields.setdefault((subjects, path), []).append(_Field(number, path, value))
+            if named(subjects):
+                fields.setdefault((subjects, path), []).append(_Field(number, path, value))
     found = []
     for (subjects, _), values in fields.items():
         # Twice in one output is a list of such records, and no change.
         of_outputs = [one.output for one in values]
-        if len({one.value for one in values}) > 1 and len(set(of_outputs)) == len(of_outputs) and _stands(subjects, entries):
+        if len({one.value for one in values}) > 1 and len(set(of_outputs)) == len(of_outputs):
             found.append((subjects, values))
     return found
 
 
-def _values(data: Any, subjects: tuple[str, ...], path: str, depth: int) -> Iterator[tuple[tuple[str, ...], str, str]]:  # noqa: ANN401  JSON
+def _values(
+    data: Any,  # noqa: ANN401  JSON
+    subjects: tuple[str, ...],
+    path: str,
+    depth: int,
+    identifies: Callable[[str], bool],
+) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """The plain values of identified objects: what identifies them, the path of keys below that, and the value in lower case."""
     if depth > _DEPTH:
         return
     if isinstance(data, list):
         for one in data:
-            yield from _values(one, subjects, path, depth + 1)
+            yield from _values(one, subjects, path, depth + 1, identifies)
     elif isinstance(data, dict):
-        own = tuple(
-            str(value).lower()
-            for key, value in data.items()
-            if isinstance(value, str | int) and (_IDENTITY.search(key) or _MOMENT.search(key))
-        )
+        own = tuple(str(value).lower() for key, value in data.items() if isinstance(value, (str, int)) and identifies(key))
         known = subjects + own
         for key, value in data.items():
-            if isinstance(value, list | dict):
-                yield from _values(value, (*known, key.lower()) if isinstance(value, dict) else known, key, depth + 1)
-            elif known and isinstance(value, str | int | float) and str(value).lower() not in own:
+            if isinstance(value, (list, dict)):
+                yield from _values(value, (*known, key.lower()) if isinstance(value, dict) else known, key, depth + 1, identifies)
+            elif known and isinstance(value, (str, int, float)) and str(value).lower() not in own:
                 yield known, f"{path}.{key}".removeprefix(".").lower(), str(value).lower()
+
+
+def _identifies(key: str) -> bool:
+    """Whether a key is what tells one record from another, or one moment of it."""
+    return _IDENTITY.search(key) is not None or _MOMENT.search(key) is not None
 
 
 def _stands(subjects: tuple[str, ...], text: str) -> bool:

@@ -51,7 +51,7 @@ def marked(text: str) -> str:
 class Words:
     """Words of many texts, marks among them. Most come again, so that what is asked of a word is asked of each distinct one once."""
 
-    __slots__ = ("_numbers", "_read", "atoms", "distinct", "number", "words")
+    __slots__ = ("_numbers", "_read", "atom", "atom_at", "distinct", "number", "values", "words")
 
     def __init__(self, text: str) -> None:
         """Cut a text with marks and find its atoms: word number and atom, in order."""
@@ -63,15 +63,46 @@ class Words:
         self._numbers = numbers
         self.distinct = list(numbers)
         self._read = read = list(map(_reads().__getitem__, self.distinct))
-        signs = np.fromiter(map(_SIGNS, read), np.int64, len(read))[self.number]
+        of_distinct = np.fromiter(map(_SIGNS, read), np.int64, len(read))
+        signs = of_distinct[self.number]
         (places,) = (signs & HOLDS).nonzero()
         tells = np.concatenate((signs & TELLS, (TELLS,)))  # before the first word, and behind the last, is an end
         changing = (signs[places] & BARE).astype(np.bool_) & ((tells[places - 1] | tells[places] | tells[places + 1]) > 0)
-        self.atoms: list[tuple[int, Atom]] = [
-            (at, atom)
-            for at, number, may_change in zip(places.tolist(), self.number[places].tolist(), changing.tolist(), strict=True)
-            for atom in (in_context(words, at, read[number].atoms) if may_change else read[number].atoms)
-        ]
+        values: defaultdict[Atom, int] = defaultdict()
+        values.default_factory = values.__len__
+        # Words whose atoms are theirs wherever they stand, all at once; then the few that their neighbours may change.
+        holding = (of_distinct & HOLDS).nonzero()[0].tolist()
+        atoms = [read[number].atoms for number in holding]
+        ends = np.zeros(len(read), np.int64)
+        ends[holding] = list(map(len, atoms))
+        ends = ends.cumsum()
+        numbers_of = np.fromiter(map(values.__getitem__, chain.from_iterable(atoms)), np.int64)
+        fixed = places[~changing]
+        begins = np.concatenate(((0,), ends[:-1]))[self.number[fixed]]
+        row, which = expanded(begins, ends[self.number[fixed]])
+        at, atom = fixed[row], numbers_of[which]
+        if len(fixed) < len(places):
+            changed = [(at, in_context(words, at, read[self.number[at]].atoms)) for at in places[changing].tolist()]
+            at = np.concatenate((at, np.array([at for at, some in changed for _ in some], np.int64)))
+            atom = np.concatenate((atom, np.fromiter(map(values.__getitem__, chain.from_iterable(some for _, some in changed)), np.int64)))
+            order = at.argsort(kind="stable")
+            at, atom = at[order], atom[order]
+        #: Atoms in order: the word that each stands in, and its number among `values`, the distinct ones. These may be more than stand
+        #: anywhere: `12` although each is a day of May.
+        self.atom_at: Ints = at
+        self.atom: Ints = atom
+        self.values = list(values)
+
+    @property
+    def atoms(self) -> list[tuple[int, Atom]]:
+        """Word number and atom, in order."""
+        return list(zip(self.atom_at.tolist(), map(self.values.__getitem__, self.atom.tolist()), strict=True))
+
+    def values_at(self, part: slice) -> list[Atom]:
+        """The distinct atoms of some atoms that follow each other."""
+        held = np.zeros(len(self.values), np.bool_)
+        held[self.atom[part]] = True
+        return [self.values[number] for number in held.nonzero()[0].tolist()]
 
     def standing(self, marks: str) -> Ints:
         """Where the words stand that are one of some marks."""
@@ -167,32 +198,37 @@ class Records:
         return int(self.words.standing(TEXT)[behind - 1]) + 1 if behind else 0
 
     @cached_property
-    def _values(self) -> dict[str, set[str]]:
-        """What `values_of` has read."""
-        return {}
+    def source_atoms(self) -> int:
+        """How many atoms M and the outputs hold: they come first."""
+        return int(self.words.atom_at.searchsorted(self.agent_at))
+
+    @cached_property
+    def source_values(self) -> list[Atom]:
+        """The distinct atoms of M and the outputs."""
+        return self.words.values_at(slice(self.source_atoms))
+
+    @cached_property
+    def by_kind(self) -> Mapping[str, AbstractSet[str]]:
+        """Of each kind the values that M and the outputs say."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for canon, kind, _, _ in self.source_values:
+            found[kind].add(canon)
+        return found
 
     @cached_property
     def _neighbours(self) -> dict[str, set[tuple[int, str]]]:
         """What `beside` has read."""
         return {}
 
-    def values_of(self, kinds: AbstractSet[str]) -> Mapping[str, AbstractSet[str]]:
-        """Of each kind the values that M and the outputs say. A kind is read once: entries come in hundreds of groups."""
-        new = {kind: self._values.setdefault(kind, set()) for kind in kinds - self._values.keys()}
-        if new:
-            for at, (canon, kind, _, _) in self.words.atoms:  # thousands in a long span: unpacked, not asked by name
-                if kind in new and at < self.agent_at:
-                    new[kind].add(canon)
-        return self._values
-
     def beside(self, kinds: AbstractSet[str]) -> Mapping[str, AbstractSet[tuple[int, str]]]:
-        """Of each kind the forms of the words left (-1) and right (1) of its values there. Read once, too."""
-        new = {kind: self._neighbours.setdefault(kind, set()) for kind in kinds - self._neighbours.keys()}
-        if new:
-            words = self.words.words
-            for at, (_, kind, _, _) in self.words.atoms:
-                if kind in new and at < self.agent_at:
-                    new[kind] |= {(-1, form_of(words[at - 1]) if at else ""), (1, form_of(words[at + 1]))}
+        """Of each kind the forms of the words left (-1) and right (1) of its values there. Read once: entries come in many groups."""
+        for kind in kinds - self._neighbours.keys():
+            of_kind = np.array([atom.kind == kind for atom in self.words.values], np.bool_)
+            at = self.words.atom_at[: self.source_atoms][of_kind[self.words.atom[: self.source_atoms]]]
+            found = {(-1, "")} if len(at) and at[0] == 0 else set()
+            for side, near in ((-1, at[at > 0] - 1), (1, at + 1)):
+                found.update((side, form_of(self.words.distinct[number])) for number in set(self.words.number[near].tolist()))
+            self._neighbours[kind] = found
         return self._neighbours
 
     @cached_property

@@ -141,7 +141,7 @@ def _doubts(number: int, entries: Entries, said: Said, *, chosen: bool) -> Itera
 
 def _follows(asked: Asked, bound: Bound, entries: Entries, binding: Binding) -> bool:
     """Whether a value that another one fits better is right all the same: computed from its neighbours, or one more or less."""
-    other = binding.occurrences[bound.occurrence][1].canon
+    other = binding.occurrence(bound.occurrence)[1].canon
     if asked.atom.kind == "n2" and other.isdigit() and asked.atom.canon.isdigit() and abs(int(other) - int(asked.atom.canon)) == 1:
         return True  # "longer than 79" is "at most 80"
     return _derived(asked.atom, _amounts(entries.atoms[asked.entry]))
@@ -235,7 +235,7 @@ def _reckoned(asked: Asked, scaled: int, entries: Entries, said: Said) -> bool:
 
 def _elsewhere(doubt: _Doubt, bound: Bound, records: Records, binding: Binding) -> Refuted:
     """A value whose place another one has."""
-    at, other = binding.occurrences[bound.occurrence]
+    at, other = binding.occurrence(bound.occurrence)
     before = records.words.words[at - 1] if at > records.starts[bound.record] else ""
     key = bare(before) if before >= AFTER_MARKS and before[:1].isalpha() else None
     return Refuted(doubt.asked.entry, doubt.asked.atom.shown, said=other.shown, key=key, text=int(records.texts[bound.record]))

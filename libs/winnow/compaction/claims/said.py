@@ -1,7 +1,6 @@
 """What every text of a boundary says, atom by atom: the index that decides whether a value is said at all."""
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -50,10 +49,10 @@ class Canons:
     codes: frozenset[str]
 
     @classmethod
-    def of(cls, atoms: Sequence[tuple[int, Atom]]) -> "Canons":
+    def of(cls, atoms: Sequence[Atom]) -> "Canons":
         """The values of atoms."""
-        codes = [canon for _, (canon, kind, _, digits) in atoms if digits >= _RUN_DIGITS and kind.startswith("code")]
-        return cls(frozenset([canon for _, (canon, _, _, _) in atoms]), frozenset(codes))
+        codes = [canon for canon, kind, _, digits in atoms if digits >= _RUN_DIGITS and kind.startswith("code")]
+        return cls(frozenset([canon for canon, _, _, _ in atoms]), frozenset(codes))
 
     @cached_property
     def runs(self) -> frozenset[str]:
@@ -64,7 +63,7 @@ class Canons:
 
 def canons(lowered: str) -> Canons:
     """The atoms of a text without marks."""
-    return Canons.of(Words(lowered.replace("\n", " \x01 ")).atoms if VALUE.search(lowered) else ())
+    return Canons.of(Words(lowered.replace("\n", " \x01 ")).values_at(slice(None)) if VALUE.search(lowered) else ())
 
 
 @lru_cache(maxsize=32)
@@ -113,12 +112,7 @@ class Said:
     @cached_property
     def sources(self) -> Canons:
         """Outputs and M."""
-        return Canons.of(self._source_atoms)
-
-    @cached_property
-    def _source_atoms(self) -> list[tuple[int, Atom]]:
-        """Atoms of outputs and M."""
-        return self.records.words.atoms[: bisect_left(self.records.words.atoms, (self.records.agent_at,))]
+        return Canons.of(self.records.source_values)
 
     @cached_property
     def given(self) -> Canons:
@@ -130,7 +124,7 @@ class Said:
     @cached_property
     def agent(self) -> Canons:
         """The agent's own words."""
-        return Canons.of(self.records.words.atoms[len(self._source_atoms) :])
+        return Canons.of(self.records.words.values_at(slice(self.records.source_atoms, None)))
 
     @cached_property
     def _dates(self) -> tuple[frozenset[str], str]:
@@ -164,7 +158,7 @@ class Said:
     @cached_property
     def shapes(self) -> frozenset[str]:
         """Shapes of the codes in outputs and M."""
-        return frozenset(atom.kind for _, atom in self.records.words.atoms if atom.kind.startswith("code"))
+        return frozenset([kind for _, kind, _, _ in self.records.words.values if kind.startswith("code")])
 
     @cached_property
     def counts(self) -> frozenset[int]:
@@ -197,17 +191,17 @@ class Said:
     @cached_property
     def _fields(self) -> "_Fields":
         """The fields that are summed."""
-        records, words, scaled_by = self.records, self.records.words.words, self._scaled
+        records, words, part = self.records, self.records.words, slice(self.records.source_atoms)
+        scaled_by = [self._scaled.get(canon) if _is_bare(kind) else None for canon, kind, _, _ in words.values]
+        every = zip(words.atom_at[part].tolist(), words.atom[part].tolist(), strict=True)
         numbers = [
-            (at, scaled)
-            for at, (canon, kind, _, _) in self._source_atoms
-            if (kind[0] == "n" or kind == "decimal") and at and words[at - 1][0].isalpha() and (scaled := scaled_by.get(canon)) is not None
+            (at, scaled) for at, atom in every if (scaled := scaled_by[atom]) is not None and at and words.words[at - 1][0].isalpha()
         ]
         of_record = records.record_of(np.array([at for at, _ in numbers], np.int64))
         fields: dict[tuple[int, str], list[tuple[int, int]]] = {}
         places = zip(numbers, of_record.tolist(), records.texts[of_record].tolist(), strict=True)
         for (at, scaled), record, text in places:
-            values = fields.setdefault((text, bare(words[at - 1])), [])
+            values = fields.setdefault((text, bare(words.words[at - 1])), [])
             if len(values) <= _SUMMED:
                 values.append((scaled, record))
         found: dict[int, list[tuple[int, int]]] = {}
@@ -220,7 +214,7 @@ class Said:
     @cached_property
     def _scaled(self) -> dict[str, int]:
         """Bare numbers of outputs and M, in ten-thousandths."""
-        numbers = {canon for _, (canon, kind, _, _) in self._source_atoms if kind[0] == "n" or kind == "decimal"}
+        numbers = [canon for canon, kind, _, _ in self.records.source_values if _is_bare(kind)]
         return {canon: scaled for canon in numbers if (scaled := scaled_number(canon)) is not None}
 
     @cached_property
@@ -265,3 +259,8 @@ class Said:
     def _days(self) -> frozenset[str]:
         """Days that are said without a year."""
         return frozenset(v for said in (self.sources, self.given, self.agent) for v in said.values if v[2:3] == "-" and len(v) == 5)  # noqa: PLR2004  MM-DD
+
+
+def _is_bare(kind: str) -> bool:
+    """Whether atoms of a kind are bare numbers."""
+    return kind[0] == "n" or kind == "decimal"

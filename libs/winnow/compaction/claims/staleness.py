@@ -5,11 +5,11 @@ the work was done *well* is not asked.
 """
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from winnow.compaction.claims.acts import Act, acts_of, squeezed
-from winnow.compaction.claims.commands import VERBS, run_by
+from winnow.compaction.claims.commands import VERBS, finished, run_by
 from winnow.compaction.segments import Entry
 from winnow.compaction.text import strip_marker
 from winnow.contracts.events import Message
@@ -82,8 +82,9 @@ def stale(entries: Sequence[Entry], messages: Sequence[Message], sources: Contai
     if not named:
         return  # no act that could be found again
     acts = [act for act in acts_of(messages, sources) if act.answer is not None][-_ACTS:]
+    ran = finished(acts)
     for number, text, verb in named:
-        act = _done_by(text, verb, acts)
+        act = _done_by(text, verb, acts, ran)
         if act is not None and act.output is not None:
             yield Stale(number, text, act.output)
 
@@ -112,7 +113,7 @@ def _verb(text: str) -> str:
     return found.group() if found else ""
 
 
-def _done_by(text: str, verb: str, acts: Sequence[Act]) -> Act | None:
+def _done_by(text: str, verb: str, acts: Sequence[Act], ran_by: Callable[[re.Pattern[str]], list[Act]]) -> Act | None:
     """The last act that did the work; None where none did."""
     quoted = [squeezed(one) for one in _QUOTED.findall(text)]
     if verb in _RUN or text.startswith("`"):
@@ -126,7 +127,7 @@ def _done_by(text: str, verb: str, acts: Sequence[Act]) -> Act | None:
         for act in reversed(acts):
             if quoted[0] in act.arguments and (_WRITERS.search(act.tool) or _WRITERS.search(act.arguments[:100])) and not act.failed:
                 return act
-    return _on_record(text, verb, quoted, acts) or run_by(text.replace("`", ""), verb, acts)
+    return _on_record(text, verb, quoted, acts) or run_by(text.replace("`", ""), verb, acts, ran_by)
 
 
 def _is_all(text: str, quoted: str) -> bool:

@@ -5,6 +5,7 @@ Only claims in plain words ("all tests pass", "0 failed", "[x] fix the failing t
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import count, takewhile
 from typing import Final, NamedTuple
 
 from winnow.compaction.segments import Entry
@@ -57,10 +58,10 @@ def disproved(entries: Sequence[Entry], outputs: Sequence[tuple[int, str]]) -> I
     claims = [(number, text) for number, entry in enumerate(entries) if (text := _claim(entry)) is not None]
     if not claims:
         return
-    ran = [(at, tail) for at, text in reversed(outputs) if _states_outcome(tail := text[-_TAIL_CHARS:].lower())]
-    if not ran:
+    ran = _Ran(outputs)
+    if not ran.has(0):
         return
-    at, tail = ran[0]
+    at, tail = ran.found[0]
     stated = _counts(tail)
     everything = [_counts(text[-_TAIL_CHARS:].lower()) for _, text in outputs] if any(_COUNTED.search(text) for _, text in claims) else []
     for number, text in claims:
@@ -69,14 +70,38 @@ def disproved(entries: Sequence[Entry], outputs: Sequence[tuple[int, str]]) -> I
         if success is not None and failed is not None:
             yield Disproved(number, success.group(), *failed)
             continue
-        for outcome, count in _counts(text).items():
+        for outcome, claimed in _counts(text).items():
             other = stated.get(outcome)
-            if other is not None and other != count and all(counts.get(outcome) != count for counts in everything):
-                yield Disproved(number, f"{count} {outcome}", f"{other} {outcome}", at)
+            if other is not None and other != claimed and all(counts.get(outcome) != claimed for counts in everything):
+                yield Disproved(number, f"{claimed} {outcome}", f"{other} {outcome}", at)
                 break
 
 
-def _failed(success: str, text: str, ran: Sequence[tuple[int, str]]) -> tuple[str, int] | None:
+class _Ran:
+    """The outputs that state an outcome, the last ones first, with their ends in lower case; read as far as is asked."""
+
+    def __init__(self, outputs: Sequence[tuple[int, str]]) -> None:
+        """Read from outputs by position, in order."""
+        self.found: list[tuple[int, str]] = []
+        self._left = reversed(outputs)
+
+    def has(self, number: int) -> bool:
+        """Whether there are more than so many of them."""
+        while len(self.found) <= number:
+            for at, text in self._left:
+                if _states_outcome(tail := text[-_TAIL_CHARS:].lower()):
+                    self.found.append((at, tail))
+                    break
+            else:
+                return False
+        return True
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        """All of them."""
+        return (self.found[number] for number in takewhile(self.has, count()))
+
+
+def _failed(success: str, text: str, ran: _Ran) -> tuple[str, int] | None:
     """The failure that the last run of what is said to succeed shows, and its output; None where it shows none, or the entry says it."""
     built = _BUILT.search(success) is not None and "test" not in success
     for at, tail in ran:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.compaction.claims.atoms import bare, cut
+from winnow.compaction.claims.atoms import atoms_in, bare, cut, in_context
 from winnow.compaction.claims.records import Words
 
 
@@ -52,3 +52,17 @@ def test_any_text_is_read(text):
     assert all(word and not word.isspace() for word in words)
     assert all(len(bare(word)) <= len(word) for word in words)
     assert all(atom.canon and atom.kind for _, atom in Words(lowered).atoms)
+
+
+_WORDS = st.sampled_from(
+    ["may", "24", "12:", "line", "lines", "55-60", "and", "7", "pm", "3", "days", "2024-05-28/29", "hat136", "\x01", "%", "64-bit", "x"]
+)
+
+
+@given(st.lists(_WORDS, max_size=24).map(" ".join))
+def test_atoms_are_those_of_each_word_in_its_place(text):
+    """What is read once for each distinct word, and again only where a neighbour may change it, is what each word says where it stands."""
+    words = Words(text)
+    plain = [(at, atom) for at, word in enumerate(cut(text)) if (own := atoms_in(word)) for atom in in_context(words.words, at, own)]
+    assert words.atoms == plain
+    assert set(words.values_at(slice(None))) == {atom for _, atom in plain}
