@@ -20,12 +20,6 @@ def binomial_tail(k: int, n: int, p: float) -> float:
     return float(_special().bdtr(k, n, p))
 
 
-def binomial_tails(k: NDArray[np.int64], n: int, p: float) -> Floats:
-    """P(Bin(n, p) <= k) for many k in [0, n]."""
-    tails: Floats = np.asarray(_special().bdtr(k, n, p), dtype=np.float64)
-    return tails
-
-
 def beta_quantile(q: float, a: float, b: float) -> float:
     """The value that a Beta(a, b) variable does not exceed with probability q."""
     return float(_special().betaincinv(a, b, q))
