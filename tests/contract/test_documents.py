@@ -58,6 +58,17 @@ def test_links_lead_somewhere_and_commands_exist(page):
         assert (problem := unknown(app, words)) is None, f"winnow {words}: {problem}"
 
 
+SOURCES = [path for folder in ("libs", "services") for ending in ("py", "html") for path in sorted((ROOT / folder).rglob(f"*.{ending}"))]
+
+
+def test_commands_that_messages_advise_exist():
+    """Whatever errors, advice and docstrings say in backticks of `winnow`, it can be typed: command, subcommand and options."""
+    app = get_command(build())
+    found = [(path.name, words) for path in SOURCES for words in re.findall(r"`winnow ([a-z][^`{}\n]*)", path.read_text())]
+    assert len(found) > 100
+    assert [(name, words, problem) for name, words in found if (problem := unknown(app, words)) is not None] == []
+
+
 def shell_blocks(text: str) -> list[str]:
     """Commands that a page gives to a shell."""
     return re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
@@ -74,7 +85,7 @@ def unknown(app: Any, words: str) -> str | None:
     """The first command or option in `words` that is none; None: all are."""
     command, path = app, []
     for word in words.split():
-        if word.startswith("-"):
+        if re.match(r"-(?![0-9.])", word):  # no negative number
             options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help", "-h"}
             if (name := word.split("=")[0].rstrip(",.")) not in options and not re.fullmatch(r"-+", name):
                 return f"{' '.join(path)} has no option {name}"

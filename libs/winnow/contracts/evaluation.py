@@ -338,7 +338,7 @@ def read_record(data: str | bytes) -> EvaluationRecord:
     try:
         head = json.loads(data)
     except (ValueError, RecursionError):
-        msg = "the text is not JSON; give the .json file that `winnow eval --out` wrote"
+        msg = "the text is not JSON; give the .json file that `winnow eval judge --out` wrote"
         raise UnreadableRecord(msg) from None
     version = head.get("schema_version") if isinstance(head, dict) else None
     if not isinstance(version, str):

@@ -125,7 +125,7 @@ def _fleets(state: "Backlog") -> Iterator[Finding]:
     if len(state.held) > MOST_NAMES:
         yield warning("fleets.held", f"{len(state.held)} fleets are held in all", "`winnow fleet show`")
     for fleet, because in state.uncertified[:MOST_NAMES]:
-        advice = "`winnow certify`, `winnow certificates register`; until then nothing is pruned there"
+        advice = f"`winnow certify LOSSES --alpha ALPHA --fleet {fleet}`; until then nothing is pruned there"
         yield warning("fleets.certificates", f"{fleet}: {because}", advice)
     if len(state.uncertified) > MOST_NAMES:
         yield warning(
