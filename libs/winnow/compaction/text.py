@@ -100,6 +100,8 @@ def unescaped(call: str) -> str:
 
 def strip_marker(entry: str) -> str:
     """Return `entry` without its list marker and check box: left in, the marker would be its first word."""
+    if entry[:2] == "- " and entry[2:3] not in {" ", "\t", "["}:
+        return entry[2:]  # as most entries begin
     found = _MARKER.match(entry)
     return entry[found.end() :] if found else entry
 

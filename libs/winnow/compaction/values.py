@@ -1,7 +1,7 @@
 """Values of an entry: the names, numbers and strings that a reader would look up in the span."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -21,7 +21,7 @@ _MEMO_CHARS: Final = 96
 
 #: Upper-case words that name no thing.
 _NO_VALUES: Final = frozenset({"TODO", "TODOS", "API", "URL", "ID", "OK"})
-_QUOTED: Final = re.compile(r"""`([^`\n]{1,200})`|"([^"\n]{1,200})"|'(?<!\w')([^'\n]{2,80})'(?!\w)""")
+QUOTED: Final = re.compile(r"""`([^`\n]{1,200})`|"([^"\n]{1,200})"|'(?<!\w')([^'\n]{2,80})'(?!\w)""")
 _MAIL: Final = r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}"
 _PATH: Final = r"(?:~|\.{1,2})?/?[\w.@+-]{1,200}(?:/[\w.@+-]{1,200}){1,32}/?|/[\w.@+-]{1,200}"
 _NAME: Final = r"[A-Za-z_][\w-]{0,100}\.[A-Za-z]\w{0,100}"
@@ -106,12 +106,22 @@ def values_of(normalised: str) -> list[Value]:
 def _take_quoted(normalised: str, found: dict[str, Value]) -> None:
     """Take the strings in quotes and backticks, as many as there is room for."""
     quotations = _quotations()
-    for match in _QUOTED.finditer(normalised):
-        quoted = quotations[match[match.lastindex or 0]]
-        if quoted is not None:
-            found.setdefault(quoted.needle, quoted)
+    for shown in quoted(normalised):
+        value = quotations[shown]
+        if value is not None:
+            found.setdefault(value.needle, value)
             if len(found) >= MAX_VALUES:
                 return
+
+
+def quoted(text: str) -> Iterable[str]:
+    """What stands in quotes: the groups of `QUOTED` from left to right. One line with backticks alone, as most are, is split at them."""
+    if '"' not in text and "'" not in text and "\n" not in text:
+        parts = text.split("`")
+        inner = parts[1 : len(parts) - 1 : 2]
+        if all(0 < len(one) <= VALUE_CHARS for one in inner):
+            return inner
+    return (match[match.lastindex or 0] for match in QUOTED.finditer(text))
 
 
 def _chunks(line: str) -> Iterator[str]:

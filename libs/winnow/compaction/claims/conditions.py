@@ -147,7 +147,7 @@ def _change(own: _Condition, other: _Condition) -> str | None:
         gone = [kind for canon, kind in given.items() if canon not in amounts]
         if any(_comparable(kind, gone) for kind in new):
             return "amount"
-    mails, named = set(_MAIL.findall(own.text)), set(_MAIL.findall(other.text))
+    mails, named = (set(_MAIL.findall(one.text)) if "@" in one.text or "#" in one.text else set() for one in (own, other))
     if mails - named and named - mails:
         return "recipient"
     for strong, weak, what in ((_MUST, _MAY, "obligation"), (_ALL, _ONE, "scope")):

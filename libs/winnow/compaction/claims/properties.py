@@ -7,7 +7,9 @@ alike. Of a key that had several values over time the latest one counts.
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import islice
+from string import ascii_lowercase
 from typing import Final, NamedTuple
 
 from winnow.compaction.claims.records import stems_of
@@ -32,7 +34,10 @@ _KEY: Final = r"[a-z][a-z_]{2,30}+"
 _WORD_KEY: Final = re.compile(_KEY)
 #: A word as a value: `basic_economy`, `feature/login`, `db-2.internal`.
 _WORD: Final = r"[a-z][\w./-]{0,60}"
-_CLAIM: Final = re.compile(rf"(?<![\w./-])({_KEY})(?: ?[:=] ?| is (?:now |still |currently |set to )?)[`\"']?({_WORD})[`\"']?(?![\w(\[{{])")
+CLAIM: Final = re.compile(rf"(?<![\w./-])({_KEY})(?: ?[:=] ?| is (?:now |still |currently |set to )?)[`\"']?({_WORD})[`\"']?(?![\w(\[{{])")
+#: What parts a key from its value, and the signs of a key.
+_SEPARATOR: Final = re.compile(" is | ?[:=]")
+_KEY_SIGNS: Final = f"{ascii_lowercase}_"
 #: What stands behind the beginning of a key of an output: its rest, its separator and its value in a word.
 _FIELD: Final = re.compile(rf"([a-z_]{{0,24}})[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"'`]?({_WORD})(?=[\"'`,;}}\]\s]|\Z)")
 #: Letters of a key that must agree where it stands beside a grade: `membership` is what makes a member.
@@ -134,30 +139,43 @@ def misstated(
         corpus: the boundary's texts.
         lower: gives a text in lower case; the caller may remember it.
     """
-    claims = [claim for entry, text in enumerate(lowered) if not chosen[entry] for claim in _claims(entry, text)][:_CLAIMS]
+    claims = [claim for entry, text in enumerate(lowered) if not chosen[entry] for claim in _claims(entry, text)]
+    now = cache(lambda entry: _NOT_NOW.search(lowered[entry][:_CHARS]) is None)  # dear, and most claims name nothing that outputs know
+    if len(claims) > _CLAIMS:
+        claims = [claim for claim in claims if now(claim.entry)][:_CLAIMS]
     if not claims:
         return
     texts = [lower(output.text) for output in corpus.outputs]
     standings = {key: _standings(key, texts) for key in {claim.key for claim in claims}}
     for claim in claims:
         found = _against(claim, standings[claim.key], texts, corpus)
-        if found is not None:
+        if found is not None and now(claim.entry):
             yield found
 
 
 def _claims(entry: int, text: str) -> Iterator[_Claim]:
-    """What an entry says of keys in the present."""
+    """What an entry says of keys, now or at another time."""
     head = text[:_CHARS]
     claims = [
         _Claim(entry, match[1], match[2].rstrip("."), f"{head[: match.start()]} {head[match.end() :]}", stated=True)
-        for match in (_CLAIM.finditer(head) if _parts(head) else ())
+        for match in stated(head)
     ]
     words = head.split()
     bare = [word.strip(_EDGES) for word in words]
     if not _GRADES.isdisjoint(bare):
         claims += _graded(entry, words, bare)
-    if claims and _NOT_NOW.search(head) is None:
-        yield from (claim for claim in claims if claim.value not in _NO_VALUES and claim.value != claim.key)
+    return (claim for claim in claims if claim.value not in _NO_VALUES and claim.value != claim.key)
+
+
+def stated(head: str) -> Iterator[re.Match[str]]:
+    """The matches of `CLAIM` from left to right: tried only where a separator stands, with the whole word before it for a key."""
+    done = 0
+    for part in _SEPARATOR.finditer(head) if _parts(head) else ():
+        start = len(head[: part.start()].rstrip(_KEY_SIGNS))
+        match = CLAIM.match(head, start) if start >= done else None
+        if match is not None:
+            yield match
+            done = match.end()
 
 
 def _graded(entry: int, words: Sequence[str], bare: Sequence[str]) -> Iterator[_Claim]:

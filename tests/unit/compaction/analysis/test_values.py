@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.compaction import text as texts
-from winnow.compaction.values import MAX_VALUES, VALUE_CHARS, scaled_number, sums, values_of
+from winnow.compaction.values import MAX_VALUES, QUOTED, VALUE_CHARS, quoted, scaled_number, sums, values_of
 
 
 def shown(entry: str) -> list[str]:
@@ -82,3 +82,9 @@ def test_sums_are_of_two_or_three_numbers():
     assert scaled_number("152") not in reached
     assert scaled_number("304") not in reached
     assert sums([]) == frozenset()
+
+
+@given(st.lists(st.sampled_from(["`", "`", "a", " ", "\n", "'", '"', "b" * 199, "cc"]), max_size=24).map("".join))
+def test_quoted_strings_are_those_of_the_pattern(text):
+    """Splitting a line at its backticks gives what the pattern finds from left to right."""
+    assert list(quoted(text)) == [match[match.lastindex] for match in QUOTED.finditer(text)]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.compaction.analysis.boundaries import action, look, output, summary, user
-from winnow.compaction.claims.properties import misstated
+from winnow.compaction.claims.properties import CLAIM, misstated, stated
 from winnow.compaction.corpus import read
 from winnow.contracts.vocabulary import FindingKind, Rules
 
@@ -125,3 +125,15 @@ def test_cost_grows_with_the_text_only():
 
     least = min(cost(500) for _ in range(3))
     assert min(cost(4_000) for _ in range(3)) <= 16 * max(least, 1e-3)
+
+
+_PIECES = st.sampled_from(
+    ["status", "is", "is now", ":", " : ", "=", " ", "open", "a", "_x", "9", "branch", "`main`", "-", ".", "b" * 33, "(", "is set to", "é"]
+)
+
+
+@given(st.lists(_PIECES, max_size=24).map("".join), st.lists(_PIECES, max_size=24).map(" ".join))
+def test_claims_are_those_of_the_pattern(glued, spaced):
+    """Trying the pattern only where a separator stands finds what it finds from left to right."""
+    for text in (glued, spaced):
+        assert [match.span() for match in stated(text)] == [match.span() for match in CLAIM.finditer(text)]
