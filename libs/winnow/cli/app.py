@@ -132,29 +132,32 @@ _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
 def run(arguments: Sequence[str] | None) -> int:
     """Run one command and return its exit code. Errors of ours and of files end as one line on standard error; others as a traceback."""
+    code: int = ExitCode.OK
     try:
         try:
             build()(args=None if arguments is None else list(arguments), prog_name="winnow")
         finally:
             sys.stdout.flush()  # here a full disk can still be told; at the interpreter's end it could not
     except SystemExit as exc:
-        return _code(exc)
+        code = _code(exc)
     except WinnowError as exc:
         Terminal().error(str(exc))
-        return code_of(exc)
+        code = code_of(exc)
     except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
+        code = ExitCode.INTERRUPTED
     except BrokenPipeError:
         _mute()  # the reader (head, less) has what it wanted
-        return ExitCode.OK
+    except UnicodeEncodeError:
+        Terminal().error("an argument or a text holds what has no UTF-8 bytes; write it anew")
+        code = ExitCode.FAILURE
     except OSError as exc:
         if not exc.filename:
             if exc.errno not in _UNWRITABLE:
                 raise
             _mute()  # what is left cannot be written either
         Terminal().error(f"{exc.filename or 'standard output'}: {exc.strerror or exc}")
-        return ExitCode.FAILURE
-    return ExitCode.OK
+        code = ExitCode.FAILURE
+    return code
 
 
 def _code(ended: SystemExit) -> int:

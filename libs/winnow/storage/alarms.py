@@ -14,6 +14,7 @@ from winnow.contracts.events import Alert, Attribution
 from winnow.contracts.vocabulary import AlertKind, Guarantee
 from winnow.storage import alerts, certificates, epochs, fleets, raw, watched
 from winnow.storage.keys import StreamKey
+from winnow.storage.values import storable
 
 #: Who acts, for the audit log.
 MONITOR = "drift_monitor"
@@ -126,6 +127,7 @@ async def release(tx: AsyncConnection, fleet: str, *, by: str, because: str, web
     A stream whose state could not be read begins anew too: releasing says that its past is given up. With an audit row and an alert.
     Raise `NotFound` for an unknown fleet.
     """
+    because = storable(because)  # it is also told on the bus
     names = [
         r["stream"] for r in await raw.fetch(tx, "SELECT stream FROM streams WHERE fleet = $1 ORDER BY stream FOR NO KEY UPDATE", fleet)
     ]

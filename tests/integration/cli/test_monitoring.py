@@ -157,4 +157,6 @@ def test_alerts_and_release(operate, played):
     assert (code, "new epochs of harm" in out) == (0, True)
     assert "was not held" in operate("release", played, "--because", "again")[1]
     assert operate("release", "nobody", "--because", "x")[0] == 3
+    assert operate("fleet", "hold", played, "--because", "\udcff")[0] == 0
+    assert operate("release", played, "--because", "a byte \udcff that is no UTF-8")[0] == 0
     assert json.loads(operate("alerts", "--fleet", played, "--json", "--limit", "1")[1])["kind"] == "released"

@@ -191,3 +191,12 @@ def test_a_folder_where_a_file_should_be_written_is_told(winnow, tmp_path):
     (tmp_path / "in").write_text("")
     ran = winnow("judge", str(tmp_path / "in"), "--out", str(tmp_path))
     assert (ran.code, ran.err) == (1, f"winnow: {tmp_path}: Is a directory\n")
+
+
+def test_an_argument_that_is_no_utf_8_is_told(winnow, monkeypatch):
+    """A byte that a terminal of another encoding sent has no way to the gateway: one line and 1, before anything is asked."""
+    monkeypatch.setenv("WINNOW_GATEWAY_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("WINNOW_API_KEY", "wnw_" + "x" * 43)
+    ran = winnow("runs", "\udcff")
+    assert (ran.code, len(ran.err.splitlines())) == (1, 1)
+    assert "UTF-8" in ran.err
