@@ -47,7 +47,7 @@ def test_an_event_under_another_fleets_key_is_refused(topic, event):
 def test_the_subject_header_decides_nothing():
     """Headers are a producer's word: a subject that names another fleet changes nothing, the body and its key count."""
     taken = _taken(CANDIDATE, candidate("- a", fleet="acme", run="r"), key="acme/r", subject="victim/r")
-    assert taken.event.fleet == "acme"
+    assert taken.fleet == "acme"
 
 
 def test_a_claim_check_of_another_fleet_is_refused():
