@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import chain, compress
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -73,15 +73,22 @@ def _keys(outputs: Sequence[str], queries: Queries) -> dict[tuple[int, ...], set
     vocabulary, stems = queries.vocabulary, _stems()
     keys: dict[str, set[str]] = {}  # by the word of a value that entries may hold
     strange: set[str] = set()
-    for key, word in _fields(outputs):
-        if word in keys:
-            keys[word].add(key)
-        elif word not in strange:
-            value = stems[word]
-            if 0 < len(value) <= _VALUE_TOKENS and vocabulary.keys() >= set(value) and not _COMMON.issuperset(value):
-                keys[word] = {key}
-            else:
-                strange.add(word)
+    for output in outputs:
+        if ":" not in output and "=" not in output:
+            continue
+        # A line's end is a word of its own: a field does not reach beyond its line.
+        words = output.translate(_BLANKS).replace("\n", " \0 ").replace(":", " : ").replace("=", " = ").split()
+        words.append("\0")
+        for at in [at for at, word in enumerate(words) if word in _SEPARATORS]:
+            word = words[at + 1]
+            if word in keys:
+                keys[word].add(words[at - 1])
+            elif word not in strange:
+                value = stems[word]
+                if 0 < len(value) <= _VALUE_TOKENS and vocabulary.keys() >= set(value) and not _COMMON.issuperset(value):
+                    keys[word] = {words[at - 1]}
+                else:
+                    strange.add(word)
     found: dict[tuple[int, ...], set[str]] = {}
     for word, of_word in keys.items():
         value = stems[word]
@@ -90,18 +97,6 @@ def _keys(outputs: Sequence[str], queries: Queries) -> dict[tuple[int, ...], set
         if forms:
             found.setdefault(tuple([vocabulary[token] for token in value]), set()).update(forms)
     return found
-
-
-def _fields(outputs: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """The distinct words before and behind a separator, in order: most fields of a span come again."""
-    parts = [output for output in outputs if ":" in output or "=" in output]
-    if not parts:
-        return ()
-    # A line's end is a word of its own: a field does not reach beyond its line.
-    joined = "\n".join(("", *parts, "")).translate(_BLANKS)
-    words = joined.replace("\n", " \0 ").replace(":", " : ").replace("=", " = ").split()
-    between = list(map(_SEPARATORS.__contains__, words))[1:]
-    return dict.fromkeys(zip(compress(words, between), compress(words[2:], between), strict=False))
 
 
 def _forms(tokens: Iterable[str]) -> set[str]:
