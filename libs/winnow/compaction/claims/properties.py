@@ -7,7 +7,6 @@ alike. Of a key that had several values over time the latest one counts.
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from itertools import islice
 from string import ascii_lowercase
 from typing import Final, NamedTuple
@@ -139,22 +138,19 @@ def misstated(
         corpus: the boundary's texts.
         lower: gives a text in lower case; the caller may remember it.
     """
-    claims = [claim for entry, text in enumerate(lowered) if not chosen[entry] for claim in _claims(entry, text)]
-    now = cache(lambda entry: _NOT_NOW.search(lowered[entry][:_CHARS]) is None)  # dear, and most claims name nothing that outputs know
-    if len(claims) > _CLAIMS:
-        claims = [claim for claim in claims if now(claim.entry)][:_CLAIMS]
+    claims = [claim for entry, text in enumerate(lowered) if not chosen[entry] for claim in _claims(entry, text)][:_CLAIMS]
     if not claims:
         return
     texts = [lower(output.text) for output in corpus.outputs]
     standings = {key: _standings(key, texts) for key in {claim.key for claim in claims}}
     for claim in claims:
         found = _against(claim, standings[claim.key], texts, corpus)
-        if found is not None and now(claim.entry):
+        if found is not None:
             yield found
 
 
 def _claims(entry: int, text: str) -> Iterator[_Claim]:
-    """What an entry says of keys, now or at another time."""
+    """What an entry says of keys in the present."""
     head = text[:_CHARS]
     claims = [
         _Claim(entry, match[1], match[2].rstrip("."), f"{head[: match.start()]} {head[match.end() :]}", stated=True)
@@ -164,7 +160,8 @@ def _claims(entry: int, text: str) -> Iterator[_Claim]:
     bare = [word.strip(_EDGES) for word in words]
     if not _GRADES.isdisjoint(bare):
         claims += _graded(entry, words, bare)
-    return (claim for claim in claims if claim.value not in _NO_VALUES and claim.value != claim.key)
+    if claims and _NOT_NOW.search(head) is None:
+        yield from (claim for claim in claims if claim.value not in _NO_VALUES and claim.value != claim.key)
 
 
 def stated(head: str) -> Iterator[re.Match[str]]:
