@@ -131,6 +131,18 @@ class Case:
         """Words of each line of the previous summary."""
         return tuple(frozenset(texts.tokens(texts.normalise(line))) for line in (self.previous or "").splitlines())
 
+    @cached_property
+    def output_lines(self) -> tuple[frozenset[str], ...]:
+        """Words of each line of the outputs."""
+        return tuple(frozenset(texts.tokens(texts.normalise(line))) for m in self.outputs for line in m.text.splitlines())
+
+    def touches(self, entry: str, *, previous: bool) -> bool:
+        """Whether the previous summary, or an output, holds a part of an entry: one of its values, or a line with half of its words."""
+        if self.may_say(entry, previous=previous):
+            return True
+        words = frozenset(texts.tokens(texts.normalise(texts.strip_marker(entry))))
+        return not previous and bool(words) and any(len(words & line) >= _SAME_WORDS * len(words) for line in self.output_lines)
+
     def may_say(self, entry: str, *, previous: bool) -> bool:
         """Whether the previous summary, or an output, may support an entry of another run, so that nothing is certain of it.
 
@@ -144,9 +156,9 @@ class Case:
         return any(len(words & line) >= _SAME_WORDS * len(words) for line in self.previous_lines) if words else False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Stressed:
-    """A changed boundary and the entries for which its truth is certain."""
+    """A changed boundary and the entries for which its truth is certain. Not slotted: what is derived from it is remembered."""
 
     kind: Stress
     case: Case
@@ -156,6 +168,18 @@ class Stressed:
     def truth(self) -> Truth:
         """What is certain of `entries`."""
         return TRUTHS[self.kind]
+
+    @cached_property
+    def bare(self) -> frozenset[int]:
+        """Entries whose support is gone altogether: the source that the change leaves in place holds no part of them either.
+
+        Annotators said of every entry that this source does not say it. It may all the same hold a value or half of the words: the file
+        that an output told something new of, the rule that an output follows. Then something of the entry is still supported.
+        """
+        if self.truth is not Truth.NO_SOURCE:
+            return frozenset()
+        of_previous = self.kind is not Stress.PREVIOUS_SWAPPED
+        return frozenset(n for n in self.entries if not self.case.touches(self.case.text_of(n), previous=of_previous))
 
 
 def stressed(kind: Stress, cases: Sequence[Case], chance: Chance) -> Iterator[Stressed]:

@@ -127,6 +127,20 @@ def test_entries_lose_their_source_with_the_change(rows, unseen, way):
             assert share <= floor, kind
 
 
+#: The same at 0.5 for entries of which the source that is left in place holds no part either.
+BARE_FLOORS = {Stress.OTHER_DOMAIN: 0.025, Stress.SAME_DOMAIN: 0.045, Stress.INTO_TASK: 0.01, Stress.PREVIOUS_SWAPPED: 0.09}
+
+
+@pytest.mark.parametrize("way", ["by run", "by domain"])
+def test_entries_that_nothing_is_left_of_are_pruned(rows, unseen, way):
+    """Where neither the changed nor the remaining source holds a value or half of the words of an entry, next to none is kept."""
+    score = rows.score(unseen[way])
+    for kind, floor in BARE_FLOORS.items():
+        chosen = (rows.change == kind) & rows.bare
+        assert chosen.sum() >= 100
+        assert float((score[chosen] >= 0.5).mean()) <= floor, kind
+
+
 @pytest.mark.parametrize("way", ["by run", "by domain"])
 @pytest.mark.parametrize(("later", "at_most"), [(True, 0.35), (False, 0.04)])
 def test_first_and_later_boundaries_without_outputs(rows, unseen, way, later, at_most):

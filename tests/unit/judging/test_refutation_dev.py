@@ -55,7 +55,7 @@ def test_flags_are_rare_on_natural_entries(natural):
     assert others <= 0.005 * len(natural)
 
 
-@pytest.mark.parametrize(("kind", "at_most"), [(Stress.DIGIT_CHANGED, 0.11), (Stress.NUMBER_SWAPPED, 0.22)])
+@pytest.mark.parametrize(("kind", "at_most"), [(Stress.DIGIT_CHANGED, 0.07), (Stress.NUMBER_SWAPPED, 0.18)])
 def test_changed_values_are_found(cases, kind, at_most):
     """Where one digit, or one number, of a supported entry is changed, few entries stay uncapped, whatever their p."""
     left = total = 0

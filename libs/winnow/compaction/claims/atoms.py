@@ -1,7 +1,7 @@
 """Atoms: the numbers, dates, clock times and codes of a text, in one form whatever the writing. All texts here are in lower case."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from winnow.compaction.text import word_set
@@ -13,8 +13,8 @@ WORD_CHARS: Final = 256
 _KEPT: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyz_-.:#%/~\x01\x02\x03\x04\x05")
 _TO_BLANKS: Final = bytes(code if code in _KEPT else 32 for code in range(256))
 _ATOM: Final = re.compile(
-    r"(?P<date>\d{4}-\d\d-\d\d)(?:t(?=\d)|/(?P<day>\d\d)(?![\d-]))?"
-    r"|(?P<clock>(?<![\d.:])\d{1,2}:\d\d)(?::\d\d)?(?![\d:])"
+    r"(?P<date>\d{4}-\d\d-\d\d)(?:t(?=(?P<time>\d\d:\d\d:\d\d)|\d)|/(?P<day>\d\d)(?![\d-]))?"
+    r"|(?P<clock>(?<![\d.:])\d{1,2}:\d\d)(?::\d\d)?(?!:?\d)"
     r"|(?P<hex>0x[0-9a-f]+)"
     r"|(?P<colour>#[0-9a-f]{3,8}(?![0-9a-z_]))"
     r"|%[0-9a-f]{2}"
@@ -51,6 +51,8 @@ UNITS: Final = {
     )
     for word in words
 }
+#: A range as editors take it: first line, last line.
+_ADDRESS: Final = re.compile(r"[0-9]{1,7}:[0-9]{3,7}[.:]?")
 _LINE_WORDS: Final = frozenset({"line", "lines", "l", "ln"})
 _LIST_WORDS: Final = frozenset({"and", "to", "-"})
 _MERIDIEM: Final = frozenset({"am", "pm", "a.m", "p.m"})
@@ -74,7 +76,7 @@ class Atom(NamedTuple):
     #: Equal atoms are equal values: `152`, `2024-05-24`, `19:00`, `hat136`, `05-24` (a day without its year).
     canon: str
     #: What it may be compared with: `date`, `clock`, `day`, `hex`, `colour`, `code …` (its shape), `n2` (a number of two
-    #: digits), `decimal`, `line`, or `of …` (a quantity with its unit).
+    #: digits), `decimal`, `line`, `stamp` (a point in time to the second), or `of …` (a quantity with its unit).
     kind: str
     shown: str
     digits: int
@@ -106,10 +108,10 @@ def bare(word: str) -> str:
 def signs_of(word: str, atoms: Sequence[Atom]) -> int:
     """What has to be asked of a word in its place, as bits."""
     signs = HOLDS if atoms else 0
-    if atoms and atoms[0].kind in _BARE:
+    if atoms and (atoms[0].kind in _BARE or atoms[0].kind == "clock"):
         signs |= BARE if word[-1].isdigit() else BARE | TELLS
     beside = _beside(word)
-    return signs | TELLS if beside in _TELLING or beside in _BEFORE_LINES else signs
+    return signs | TELLS if len(atoms) > 1 or beside in _TELLING or beside in _BEFORE_LINES else signs
 
 
 def _beside(word: str) -> str:
@@ -123,10 +125,7 @@ def atoms_in(word: str) -> tuple[Atom, ...]:
     for match in _ATOM.finditer(word[:WORD_CHARS]):
         kind, text = match.lastgroup, match.group()
         if match["date"]:
-            date = match["date"]
-            found.append(Atom(date, "date", date, 8))
-            if match["day"]:
-                found.append(Atom(date[:8] + match["day"], "date", match["day"], 2))
+            found += _dated(match["date"], match["time"], match["day"])
         elif kind == "clock":
             hour, minute = match["clock"].split(":")
             found.append(Atom(f"{int(hour):02}:{minute}", "clock", text, 4))
@@ -141,6 +140,15 @@ def atoms_in(word: str) -> tuple[Atom, ...]:
         elif kind == "tail":
             found.append(_code(text))
     return tuple(found)
+
+
+def _dated(date: str, time: str | None, day: str | None) -> Iterator[Atom]:
+    """A date, with the point in time that it begins, or with the second day that it names."""
+    yield Atom(date, "date", date, 8)
+    if time:
+        yield Atom(f"{date}t{time}", "stamp", f"{date}t{time}", 14)
+    if day:
+        yield Atom(date[:8] + day, "date", day, 2)
 
 
 def _code(text: str) -> Atom:
@@ -160,10 +168,10 @@ def _number(text: str) -> Atom:
 def in_context(words: Sequence[str], at: int, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
     """The atoms of word `at` as its neighbours make them: days of a month, clock times, line numbers, quantities with their unit."""
     atom = atoms[0]
-    if atom.kind not in _BARE:
-        return atoms
     word = words[at]
     after = _beside(words[at + 1]) if at + 1 < len(words) else ""
+    if atom.kind not in _BARE:
+        return _in_half(atoms, after if after in _MERIDIEM else word.rstrip(".:")[-2:])
     if after == "%" and words[at + 2 : at + 3] and words[at + 2][0].isdigit():
         after = ""  # a remainder: "n = 123 % 256"
     before = _beside(words[at - 1]) if at else ""
@@ -173,7 +181,8 @@ def in_context(words: Sequence[str], at: int, atoms: tuple[Atom, ...]) -> tuple[
         unit = UNITS["percent"] if word[-1] == "%" else UNITS.get(after) or UNITS.get(word.lstrip("-.:#%/~0123456789"))
         if unit is not None:
             return (atom._replace(kind=unit),)
-    if (before in _BEFORE_LINES or word[-1] == ":") and _is_line(words, at) and all(map(is_number, atoms)):
+    opens = (before in _BEFORE_LINES or word[-1] == ":") and _is_line(words, at) and all(map(is_number, atoms))
+    if opens or (len(atoms) > 1 and _ADDRESS.fullmatch(word) is not None):
         return tuple([atom._replace(kind="line") for atom in atoms])
     return atoms
 
@@ -188,6 +197,15 @@ def _of_time(atom: Atom, word: str, before: str, after: str) -> Atom | None:
         hour = int(atom.canon) % _NOON + (_NOON if tail[0] == "p" else 0)
         return Atom(f"{hour:02}:00", "clock", atom.shown, 4)
     return None
+
+
+def _in_half(atoms: tuple[Atom, ...], half: str) -> tuple[Atom, ...]:
+    """Values of which the last may be a clock time of twelve hours, in 24: 6:30 pm is 18:30. One above twelve is in 24 already."""
+    last = atoms[-1]
+    if half not in _MERIDIEM or last.kind != "clock" or int(last.canon[:2]) > _NOON:
+        return atoms
+    hour = int(last.canon[:2]) % _NOON + (_NOON if half[0] == "p" else 0)
+    return (*atoms[:-1], last._replace(canon=f"{hour:02}{last.canon[2:]}"))
 
 
 def _is_line(words: Sequence[str], at: int) -> bool:

@@ -6,6 +6,7 @@ value belongs elsewhere. All entries at once, by numpy; every sum is over whole 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, NamedTuple
@@ -44,6 +45,7 @@ class Asked(NamedTuple):
     entry: int
     word: int  # word number among all entries' words
     atom: Atom
+    name: str = ""  # a code that stands right before it: what the entry gives the value to; "" where none does
 
 
 class Bound(NamedTuple):
@@ -53,6 +55,7 @@ class Bound(NamedTuple):
     other: float  # best fit of a record with another value of its kind
     record: int  # that record; -1 where there is none
     occurrence: int  # the other value there, as a number of the records' atoms; -1 where there is none
+    named: int = -1  # the value that best fits in a record of its name, where no record of the name holds the asked one
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +66,11 @@ class Entries:
     #: First word of each entry, and the end of the last.
     starts: list[int]
     atoms: list[list[tuple[int, Atom]]]  # by entry
+    #: Words that are identifiers, in lower case.
+    identifiers: AbstractSet[str]
 
     @classmethod
-    def of(cls, lowered: Sequence[str]) -> "Entries":
+    def of(cls, lowered: Sequence[str], identifiers: AbstractSet[str] = frozenset()) -> "Entries":
         """Read entries in lower case, normalised, without marker and without marks; of one that holds no value nothing is read."""
         joined = " \x02 ".join((*(text if VALUE.search(text) else "" for text in lowered), ""))
         for sign in ",;()+|→":
@@ -79,7 +84,7 @@ class Entries:
             while at >= starts[entry + 1]:
                 entry += 1
             atoms[entry].append((at, atom))
-        return cls(words, starts, atoms)
+        return cls(words, starts, atoms, identifiers)
 
     def beside(self, at: int) -> Iterator[tuple[int, str]]:
         """Yield the forms of the words left (-1) and right (1) of a word, behind punctuation."""
@@ -133,6 +138,9 @@ class Binding:
         found: list[int] = []
         for number, one in enumerate(asked):
             kind = one.atom.kind
+            if one.name and canons[kind] - {one.atom.canon}:
+                found.append(number)
+                continue
             # What an entry says besides is not what it should have said here.
             own = {atom.canon for _, atom in self._entries.atoms[one.entry] if atom.kind == kind}
             if len(canons[kind]) == sum(canon in canons[kind] for canon in own):
@@ -149,7 +157,8 @@ class Binding:
         self._vocabulary = _numbered(chain.from_iterable(map(stems_of, chain.from_iterable(said))))
         self._tokens = len(self._vocabulary)
         self._kinds = _numbered(one.atom.kind for one in asked)
-        self._canons = _numbered(atom.canon for entry in entries for _, atom in atoms[entry] if atom.kind in self._kinds)
+        values = (atom.canon for entry in entries for _, atom in atoms[entry] if atom.kind in self._kinds)
+        self._canons = _numbered(chain(values, (one.name for one in asked)))
         self._numeral = np.array([False, *(token.isdigit() for token in self._vocabulary)])
         self._token, self._token_word = words.token_ids(self._vocabulary)
         marks = np.zeros(len(words.words), np.bool_)
@@ -219,6 +228,7 @@ class Binding:
         neighbours = self._neighbours(word)
         fit = (1.0 - _NEIGHBOURS) * self._cover(asked, word, kind) + _NEIGHBOURS * neighbours
         same = self._o_canon == canon[:, None]
+        named = self._of_names(asked, kind, same, fit)
         own = np.where(same, fit, 0.0).max(axis=1)
         other = (self._o_kind == kind[:, None]) & ~same
         other &= ~self._wide[self._tokens + canon][:, self._o_record]
@@ -236,8 +246,31 @@ class Binding:
         found: list[Bound] = []
         for row, (at, fitting) in enumerate(zip(best.tolist(), fits.max(axis=1).tolist(), strict=True)):
             where = at if fitting > 0.0 else -1
-            found.append(Bound(float(own[row]), fitting, int(self._o_record[at]) if where >= 0 else -1, where))
+            found.append(Bound(float(own[row]), fitting, int(self._o_record[at]) if where >= 0 else -1, where, named.get(row, -1)))
         return found
+
+    def _of_names(self, asked: Sequence[Asked], kind: Ints, same: Bools, fit: Floats) -> dict[int, int]:
+        """Of the atoms behind a name that no record of that name holds: the best fitting other value of the kind in one, if any."""
+        rows = np.array([row for row, one in enumerate(asked) if one.name], np.int64)
+        if not len(rows):
+            return {}
+        of_rows = [asked[row] for row in rows.tolist()]
+        of_kind = self._o_kind == kind[rows, None]
+        codes = np.array([self._tokens + self._canons[one.name] for one in of_rows])
+        held = self._wide[codes][:, self._o_record]
+        others = held & of_kind & ~same[rows]
+        wrong = others.any(axis=1) & ~(held & same[rows]).any(axis=1)
+        lines = np.array([one.atom.kind == "line" for one in of_rows])
+        if lines.any():
+            # A listing opens each of its lines with its number: the line itself says what stands in it, not those around.
+            listed = self._o_word == self._records.starts[self._o_record]
+            words = np.array([self._vocabulary.get(one.name, 0) for one in of_rows])
+            held[lines] = self._narrow[words[lines]][:, self._o_record]
+            others[lines] = (held & of_kind & listed & ~same[rows])[lines]
+            shown = (same[rows] & of_kind & listed).any(axis=1)
+            wrong[lines] = (others.any(axis=1) & shown & ~(held & same[rows]).any(axis=1))[lines]
+        best = np.where(others, 1.0 + fit[rows], 0.0).argmax(axis=1)
+        return dict(zip(rows[wrong].tolist(), best[wrong].tolist(), strict=True))
 
     def _cover(self, asked: Sequence[Asked], word: Ints, kind: Ints) -> Floats:
         """For each atom and occurrence: the share of the atom's weight whose tokens the record, or one around it, holds."""

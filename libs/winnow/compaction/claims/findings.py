@@ -1,7 +1,9 @@
 """All that the span says against the entries of a boundary: the channels of refutation, staleness and the two flags, joined."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -13,6 +15,7 @@ from winnow.compaction.claims.deliverables import invented
 from winnow.compaction.claims.json_paths import path_at
 from winnow.compaction.claims.latest import replaced
 from winnow.compaction.claims.properties import Misstated, misstated
+from winnow.compaction.claims.quotes import misquoted
 from winnow.compaction.claims.records import Records, marked, source_texts
 from winnow.compaction.claims.refutation import Refuted, refute
 from winnow.compaction.claims.said import Said
@@ -30,6 +33,8 @@ from winnow.contracts.vocabulary import FindingKind, MessageKind, ProvenanceClas
 MAX_FINDINGS: Final = 8
 _CHARS: Final = 80
 _DIGIT: Final = re.compile(r"[0-9]")
+#: A name in snake_case or camelCase.
+_IDENTIFIER: Final = re.compile(r"(?<!\w)(?:\w+_\w+|[a-zA-Z]\w*[a-z]\w*[A-Z]\w*)(?!\w)")
 #: Titles of sections that hold rules.
 _RULES: Final = re.compile(r"\b(?:constraints?|rules?|polic(?:y|ies)|guidelines?|requirements?)\b")
 #: Cells of the table that says which record holds which word of which entries; more entries are read a group at a time. Columns that an
@@ -64,7 +69,7 @@ def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[S
     lower = cache(str.lower)  # of outputs, which several findings may rest on
     chosen = [bool(style.imperative) or is_open(entry) for entry, style in zip(entries, styles, strict=True)]
     found: list[list[Finding]] = [[] for _ in entries]
-    capped = any(_DIGIT.search(text) for text in lowered) and _of_values(lowered, chosen, corpus, found, lower)
+    capped = any(_DIGIT.search(text) for text in lowered) and _of_values(lowered, _identifiers(normalised), chosen, corpus, found, lower)
     outdated = (
         Misstated(old.entry, old.key, old.claim, old.said, old.output, _place(lower(corpus.messages[old.output].text), old.said, old.key))
         for old in replaced(lowered, corpus)
@@ -74,12 +79,23 @@ def find(entries: Sequence[Entry], normalised: Sequence[str], styles: Sequence[S
             found[wrong.entry].append(_property(wrong, corpus))
     for false in disproved(entries, [(output.message, output.text) for output in corpus.outputs]):
         found[false.entry].append(_by_message(FindingKind.CONTRADICTED, false.claim, false.said, false.output, corpus, key="its outcome"))
+    _of_quotations(lowered, chosen, corpus, found)
     _told_only(entries, lowered, corpus, found)
     return Found([tuple(of_entry[:MAX_FINDINGS]) for of_entry in found], capped)
 
 
+def _identifiers(normalised: Sequence[str]) -> frozenset[str]:
+    """Words of entries that are written in snake_case or camelCase, in lower case; of those that tell a line."""
+    return frozenset(match.group().lower() for text in normalised if "line" in text for match in _IDENTIFIER.finditer(text))
+
+
 def _of_values(
-    lowered: Sequence[str], chosen: Sequence[bool], corpus: Corpus, found: Sequence[list[Finding]], lower: Callable[[str], str]
+    lowered: Sequence[str],
+    identifiers: AbstractSet[str],
+    chosen: Sequence[bool],
+    corpus: Corpus,
+    found: Sequence[list[Finding]],
+    lower: Callable[[str], str],
 ) -> bool:
     """Add what is said against the values of entries; True where some were not compared."""
     records = Records.of(corpus)
@@ -88,12 +104,32 @@ def _of_values(
     capped = False
     for group, first in enumerate(range(0, len(lowered), size)):
         some = lowered[first : first + size]
-        read = Entries.of(some)
+        read = Entries.of(some, identifiers)
         binding = Binding(records, read, idle=group >= _GROUPS)
         for refuted in refute(some, read, records, binding, said, chosen[first : first + size]):
             found[first + refuted.entry].append(_told(refuted, records, corpus, lower))
         capped = capped or binding.capped
     return capped
+
+
+def _of_quotations(lowered: Sequence[str], chosen: Sequence[bool], corpus: Corpus, found: Sequence[list[Finding]]) -> None:
+    """Add what is said against quotations."""
+    pieces = corpus.pieces
+    begin = pieces.begin[pieces.first_unit] if pieces.first_unit < len(pieces.begin) else len(pieces.joined)
+    for wrong in misquoted(lowered, chosen, pieces.joined, begin):
+        if any(finding.kind in {FindingKind.CONTRADICTED, FindingKind.ORPHAN} for finding in found[wrong.entry]):
+            continue
+        piece = bisect_right(pieces.begin, wrong.at) - 1
+        claim, said, order = one_line(wrong.claim, _CHARS), one_line(wrong.said, _CHARS), pieces.order[piece]
+        if pieces.role[piece] is Role.PREVIOUS:
+            found[wrong.entry].append(
+                Finding(
+                    kind=FindingKind.CONTRADICTED, claim=claim, key="the quotation", said=said, by=ProvenanceClass.PREVIOUS,
+                    message=corpus.units[order].n,
+                )
+            )  # fmt: skip
+        else:
+            found[wrong.entry].append(_by_message(FindingKind.CONTRADICTED, claim, said, order, corpus, key="the quotation"))
 
 
 def _told_only(entries: Sequence[Entry], lowered: Sequence[str], corpus: Corpus, found: Sequence[list[Finding]]) -> None:

@@ -43,8 +43,8 @@ _FIELD: Final = re.compile(rf"([a-z_]{{0,24}})[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"'`]
 _PREFIX: Final = 6
 #: Words that make it no statement of how things are now.
 _NOT_NOW: Final = re.compile(
-    r"\b(?:was|were|until|before|previous\w*|earlier|initial\w*|original\w*|old|used to|from|change\w*|set|switch\w*|make|should|must|if|"
-    r"unless|when|whether|not|no longer|never|or|want\w*|wish\w*|ask\w*|request\w*|need\w*|expect\w*|will|would|e\.g|either|any|other)\b"
+    r"\b(?:was|were|until|before|previous\w*|earlier|initial\w*|original\w*|old|new|used to|from|change\w*|set|switch\w*|make|should|must|"
+    r"if|unless|when|whether|not|no longer|never|or|want\w*|wish\w*|ask\w*|request\w*|need\w*|expect\w*|will|would|e\.g|either|any|other)\b"
     r"|n't\b|->|→|\[ \]"
 )
 #: Words that can take a value's place behind "is" and ":" without being one.

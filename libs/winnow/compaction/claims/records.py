@@ -38,6 +38,8 @@ _OF_OBJECT: Final = 4
 _DEPTH: Final = 8
 #: Fields from which on a text with a brace is read as objects.
 _FIELDS: Final = 2
+#: Three lines that open with their numbers: a listing of a text, whatever braces it has.
+_LISTING: Final = re.compile(r"(?:(?:\A|\n)[ \t]{0,8}[0-9]{1,7}[:|\t][^\n]*){3}")
 #: Words in the shared memo, and the longest that it keeps; emptied when full.
 _MEMO_WORDS: Final = 65_536
 _MEMO_CHARS: Final = 96
@@ -344,7 +346,7 @@ def source_texts(corpus: Corpus, role: Role) -> list[str]:
 
 def _with_marks(output: str) -> str:
     """An output with marks between its lines, or at the braces of its objects."""
-    if "{" in output and output.count('":') + output.count("':") >= _FIELDS:
+    if "{" in output and output.count('":') + output.count("':") >= _FIELDS and _LISTING.search(output) is None:
         output = output.replace('":', " ").replace("':", " ").replace("\n", " ")
         return output.replace("{", f" {OPEN} ").replace("}", f" {CLOSE} ")
     return output.replace("\n", f" {LINE} ")

@@ -1,12 +1,16 @@
 """Refutation: values of an entry that nobody says and that follow from nothing, and values that belong elsewhere."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from winnow.compaction.claims.atoms import MONTHS, UNITS, Atom, bare, is_amount, is_number
 from winnow.compaction.claims.binding import Asked, Binding, Bound, Entries
 from winnow.compaction.claims.derived import backward_range, false_equation, is_share, reaches
+from winnow.compaction.claims.naming import name_of
 from winnow.compaction.claims.records import AFTER_MARKS, Records, stems_of
 from winnow.compaction.claims.said import Said
 from winnow.compaction.text import word_set
@@ -20,23 +24,32 @@ MARGIN: Final = 0.17
 MARGIN_CHOSEN: Final = 0.25
 #: A line number: its neighbours stand in rows around it.
 MARGIN_LINE: Final = 0.45
-#: A value that nobody says but that the entry excuses: an estimate, a number of two digits, a duration.
+#: A value that nobody says but that the entry excuses: an estimate, a number of two digits, a duration. And an amount that somebody says
+#: and that its entry words as computed from several: no single field is its place.
 MARGIN_EXCUSED: Final = 0.3
 #: A value that can be computed, or that the task or a user says: another one must fit nearly perfectly.
 MARGIN_GIVEN: Final = 0.6
 #: Digits below which a value is not looked at: single digits stand everywhere.
 _DIGITS: Final = 2
 #: Words before a value that make it an estimate.
-_ABOUT: Final = frozenset("about around approx approximately roughly nearly almost over under up ca circa least most than some".split())  # noqa: SIM905
+_ABOUT: Final = word_set("about around approx approximately roughly nearly almost over under up ca circa least most some")
+#: Words before "than" that leave open by how much: "more than 40" is an estimate, "older than 24 hours" a limit that somebody set.
+_MORE: Final = word_set("more less fewer greater larger bigger smaller")
 #: Words before a value that say that it was computed, often from values that are not at hand.
 _COMPUTED: Final = re.compile(r"(?:differen|remain|averag|net\Z|rest\Z|leav|sav(?:e|ing)|surplus|shortfall)")
 #: Words near a value that follows from one of the entry's numbers and one of a source's.
 _RECKONED: Final = re.compile(r"(?:total|sum\Z|charg|pa(?:id|y)|refund|balance|cost|change|left\Z|more\Z|less\Z|extra|differen|remain)")
+#: Words before a value that counts.
+_COUNTED: Final = re.compile(r"(?:count|number|total|lines?\Z|entr|rows?\Z|items?\Z|files?\Z|size|length)")
+#: Words before an amount that may be computed from several.
+_SUMMED: Final = re.compile(rf"(?:total|sum\Z|refund|balance|additional|extra|cost\Z|{_COMPUTED.pattern})")
+#: The kind of whole numbers that may be a part of a code.
+_LONG: Final = "n4"
 #: Numbers that are added to a source's: smaller ones reach everything. In ten-thousandths.
 _SMALL: Final = 20 * 10_000
-#: Half of a day, in hours; and which half a time in twelve hours is in.
+#: Half of a day, in hours; and a time that says which half it is in.
 _NOON: Final = 12
-_HALF: Final = re.compile(r"\A[\d:]+\s?([ap])\.?m\b")
+_HALF: Final = re.compile(r"\A[\d:]+\s?[ap]\.?m\b")
 #: The unit of scaled numbers, and an entry's own numbers of which a source's may be taken so many times: passengers, nights, copies.
 _UNIT: Final = 10_000
 _COPIES: Final = range(2 * _UNIT, 9 * _UNIT + 1, _UNIT)
@@ -44,6 +57,7 @@ _COPIES: Final = range(2 * _UNIT, 9 * _UNIT + 1, _UNIT)
 _OWN: Final = 16
 #: Words before a year.
 _BEFORE_YEAR: Final = word_set("in since until till during early mid late year fy copyright q1 q2 q3 q4")
+_ORDINAL: Final = re.compile(r"[0-9]{1,2}(?:st|nd|rd|th)")
 #: Kinds beside which a quantity may be a duration.
 _TIMES: Final = frozenset({"clock", "date", "day"})
 #: Without it no entry holds a range.
@@ -98,45 +112,89 @@ def refute(
         if ranged and (backward := backward_range(text)) is not None:
             yield Refuted(number, backward, said="an end before its beginning", key="this range")
         if entries.atoms[number]:
-            doubts += _doubts(number, entries, said, chosen=chosen[number])
+            doubts += _doubts(number, text, entries, said, chosen=chosen[number])
     told: dict[int, int] = {}
     for doubt, bound in zip(doubts, binding.bind([doubt.asked for doubt in doubts]), strict=True):
         number = doubt.asked.entry
         if told.get(number, 0) >= _PER_ENTRY:
             continue
-        ahead = bound.other - bound.own
-        if ahead > doubt.margin and (ahead > MARGIN_GIVEN or not _follows(doubt.asked, bound, entries, binding)):
-            found = _elsewhere(doubt, bound, records, binding)
-        elif doubt.orphan:
-            found = Refuted(number, doubt.asked.atom.shown, orphan=True)
-        else:
-            continue
-        if doubt.unsaid and said.otherwise.say(doubt.asked.atom, lowered[number], entries.words.words, doubt.asked.word):
+        found = _found(doubt, bound, entries, records, binding)
+        if found is None or (doubt.unsaid and said.otherwise.say(doubt.asked.atom, lowered[number], entries.words.words, doubt.asked.word)):
             continue
         told[number] = told.get(number, 0) + 1
         yield found
 
 
-def _doubts(number: int, entries: Entries, said: Said, *, chosen: bool) -> Iterator[_Doubt]:
+def _found(doubt: _Doubt, bound: Bound, entries: Entries, records: Records, binding: Binding) -> Refuted | None:
+    """What is wrong with a value: its name has another one, another one fits its place better, or nobody says it; None: nothing."""
+    if bound.named >= 0:
+        return _elsewhere(doubt.asked, bound.named, records, binding)
+    ahead = bound.other - bound.own
+    if ahead > doubt.margin and (ahead > MARGIN_GIVEN or not _follows(doubt.asked, bound, entries, binding)):
+        return _elsewhere(doubt.asked, bound.occurrence, records, binding)
+    return Refuted(doubt.asked.entry, doubt.asked.atom.shown, orphan=True) if doubt.orphan else None
+
+
+def _doubts(number: int, text: str, entries: Entries, said: Said, *, chosen: bool) -> Iterator[_Doubt]:
     """The atoms of an entry that nobody says, or that can be bound to where they are said."""
     atoms = entries.atoms[number]
-    seen: set[str] = set()
+    last = dict(atoms)
+    unnamed = chosen or not any(atom.kind == "line" or atom.kind.startswith("code") for _, atom in atoms)
+    seen: set[tuple[str, str]] = set()
     for at, atom in atoms:
-        if atom.digits < _DIGITS or atom.canon in seen:
+        if atom.digits < _DIGITS:
             continue
-        seen.add(atom.canon)
-        asked = Asked(number, at, atom)
-        if said.holds(atom):
-            if atom.canon in said.agent.values and atom.canon not in said.sources.values:
-                continue  # the agent's own value: no output can have another one in its place
-            if atom.kind not in {"hex", "colour"}:
-                given, line = atom.canon in said.given.values, atom.kind == "line"
-                yield _Doubt(asked, MARGIN_GIVEN if given else MARGIN_LINE if line else MARGIN_CHOSEN if chosen else MARGIN)
-        elif _derived(atom, _amounts(atoms)) or _explained(asked, entries, said):
-            if atom.kind == "n2":
-                yield _Doubt(asked, MARGIN_GIVEN)
-        else:
-            yield _Doubt(asked, MARGIN_EXCUSED, unsaid=True, orphan=not _excused(asked, entries, said))
+        name = "" if unnamed else name_of(Asked(number, at, atom), last, entries, text)
+        if name in said.given.values and atom.canon in said.given.values:
+            name = ""  # the task's or a user's own word
+        if (atom.canon, name) not in seen:
+            seen.add((atom.canon, name))
+            yield from _doubted(Asked(number, at, atom, name), entries, said, chosen=chosen)
+
+
+def _doubted(asked: Asked, entries: Entries, said: Said, *, chosen: bool) -> Iterator[_Doubt]:
+    """One atom of an entry, if it may be wrong. What stands behind a name may be although it could stand anywhere else."""
+    atom = asked.atom
+    if said.holds(atom):
+        margin = _margin(asked, entries, said, chosen=chosen)
+        if margin < math.inf or asked.name:
+            yield _Doubt(asked, margin)
+    elif _explained(asked, entries, said):
+        if atom.kind == "n2":
+            yield _Doubt(asked._replace(name=""), MARGIN_GIVEN)
+    elif _derived(atom, _amounts(entries.atoms[asked.entry])):
+        if atom.kind == "n2" or asked.name:
+            yield _Doubt(asked, MARGIN_GIVEN if atom.kind == "n2" else math.inf)
+    else:
+        yield _Doubt(asked, MARGIN_EXCUSED, unsaid=True, orphan=not _excused(asked, entries, said))
+
+
+def _margin(asked: Asked, entries: Entries, said: Said, *, chosen: bool) -> float:
+    """By how much another value must fit better than one that is said; infinite where none can have its place."""
+    atom = asked.atom
+    if atom.kind in {"hex", "colour"} or _is_part(asked, entries, said):
+        return math.inf
+    if atom.canon in said.agent.values and atom.canon not in said.sources.values:
+        return math.inf  # the agent's own value
+    if atom.canon in said.given.values:
+        return MARGIN_GIVEN
+    margin = MARGIN_LINE if atom.kind == "line" else MARGIN_CHOSEN if chosen else MARGIN
+    return max(margin, MARGIN_EXCUSED) if _is_summed(asked, entries) else margin
+
+
+def _is_part(asked: Asked, entries: Entries, said: Said) -> bool:
+    """Whether a number is told as a part of a code: "the card ending in 7447", "certificate 7504069" for `certificate_7504069`."""
+    canon, words, start = asked.atom.canon, entries.words.words, entries.starts[asked.entry]
+    if asked.atom.kind != _LONG or not said.in_code_alone(canon):
+        return False
+    before = [bare(word) for word in words[max(start, asked.word - _NEAR) : asked.word] if word >= AFTER_MARKS]
+    return bool(before) and ("ending" in before or f"{before[-1]}_{canon}" in said.sources.codes)
+
+
+def _is_summed(asked: Asked, entries: Entries) -> bool:
+    """Whether the words before an amount say that it may be computed from several."""
+    before = entries.words.words[max(entries.starts[asked.entry], asked.word - _NEAR) : asked.word]
+    return is_amount(asked.atom) and any(map(_SUMMED.match, map(bare, before)))
 
 
 def _follows(asked: Asked, bound: Bound, entries: Entries, binding: Binding) -> bool:
@@ -176,9 +234,10 @@ def _excused(asked: Asked, entries: Entries, said: Said) -> bool:
         return False
     near = words[max(0, at - 2) : at]
     before = [bare(word) for word in near]
-    if not _ABOUT.isdisjoint(before) or any(word.startswith("~") for word in (*near[-1:], words[at])):
+    if any(word.startswith("~") for word in (*near[-1:], words[at])):
         return True
-    return any(_COMPUTED.match(word) for word in before)
+    more = before[-1:] == ["than"] and not _MORE.isdisjoint(before)
+    return more or not _ABOUT.isdisjoint(before) or any(_COMPUTED.match(word) for word in before)
 
 
 def _explained(asked: Asked, entries: Entries, said: Said) -> bool:
@@ -195,7 +254,16 @@ def _explained(asked: Asked, entries: Entries, said: Said) -> bool:
     if atom.kind == "line":
         return atom.canon.isdigit() and any(str(int(atom.canon) + step) in said.sources.values for step in (-1, 1))
     scaled = scaled_number(atom.canon) if is_number(atom) else None
-    return scaled is not None and ((atom.canon.isdigit() and int(atom.canon) in said.counts) or _reckoned(asked, scaled, entries, said))
+    return scaled is not None and (_counts(asked, entries, said) or _reckoned(asked, scaled, entries, said))
+
+
+def _counts(asked: Asked, entries: Entries, said: Said) -> bool:
+    """Whether a number is what may have been counted, and worded so: what it counts stands behind it, or before it that it counts."""
+    words, at = entries.words.words, asked.word
+    if not asked.atom.canon.isdigit() or int(asked.atom.canon) not in said.counts:
+        return False
+    behind = bare(words[at + 1]) if at + 1 < entries.starts[asked.entry + 1] and words[at + 1] >= AFTER_MARKS else ""
+    return behind.isalpha() or any(_COUNTED.match(bare(word)) for word in words[max(entries.starts[asked.entry], at - _NEAR) : at])
 
 
 def _is_year(asked: Asked, entries: Entries) -> bool:
@@ -204,19 +272,14 @@ def _is_year(asked: Asked, entries: Entries) -> bool:
     before = [bare(word) for word in words[max(start, asked.word - _NEAR) : asked.word] if word >= AFTER_MARKS]
     if before[-2:] == ["ending", "in"]:
         return False  # a card
-    return not before or before[-1] in _BEFORE_YEAR or not MONTHS.keys().isdisjoint(before)
+    return not before or before[-1] in _BEFORE_YEAR or not MONTHS.keys().isdisjoint(before) or _ORDINAL.fullmatch(before[-1]) is not None
 
 
 def _half_day(asked: Asked, entries: Entries, said: Said) -> bool:
-    """Whether a time of day is said in the other writing: 6:30 pm for 18:30, or the other way round."""
-    atom, words = asked.atom, entries.words.words
-    hour, minutes = int(atom.canon[:2]), atom.canon[3:5]
-    if hour >= _NOON and atom.canon[:5] in said.afternoons:
-        return True
-    half = _HALF.search(" ".join(words[asked.word : asked.word + 2]))
-    if half is None:
-        return False
-    return said.holds(atom._replace(canon=f"{hour % _NOON + (_NOON if half[1] == 'p' else 0):02}:{minutes}"))
+    """Whether a time of day is said as one after noon, and only the entry leaves open which half it is in: 6:30 of "6:30 PM"."""
+    hour, minutes = int(asked.atom.canon[:2]), asked.atom.canon[3:5]
+    half = _HALF.search(" ".join(entries.words.words[asked.word : asked.word + 2]))
+    return half is None and hour < _NOON and f"{hour + _NOON}:{minutes}" in said.afternoons
 
 
 def _reckoned(asked: Asked, scaled: int, entries: Entries, said: Said) -> bool:
@@ -233,9 +296,10 @@ def _reckoned(asked: Asked, scaled: int, entries: Entries, said: Said) -> bool:
     return any(scaled + part in said.amounts or abs(scaled - part) in said.amounts for part in own if part != scaled and part > _SMALL)
 
 
-def _elsewhere(doubt: _Doubt, bound: Bound, records: Records, binding: Binding) -> Refuted:
+def _elsewhere(asked: Asked, occurrence: int, records: Records, binding: Binding) -> Refuted:
     """A value whose place another one has."""
-    at, other = binding.occurrence(bound.occurrence)
-    before = records.words.words[at - 1] if at > records.starts[bound.record] else ""
+    at, other = binding.occurrence(occurrence)
+    record = int(records.record_of(np.array([at]))[0])
+    before = records.words.words[at - 1] if at > records.starts[record] else ""
     key = bare(before) if before >= AFTER_MARKS and before[:1].isalpha() else None
-    return Refuted(doubt.asked.entry, doubt.asked.atom.shown, said=other.shown, key=key, text=int(records.texts[bound.record]))
+    return Refuted(asked.entry, asked.atom.shown, said=other.shown, key=key, text=int(records.texts[record]))

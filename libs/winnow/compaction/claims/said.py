@@ -32,6 +32,8 @@ _SUMMED_WORDS: Final = 32
 _PREFIX: Final = 6
 #: Characters that may be searched for codes and number words of a boundary together, a tenth of a second or two.
 _SEARCHED: Final = 500_000_000
+#: Longest hexadecimal number, "0x" included, that is not looked for without it: 40 is a number of its own, 40060d an address.
+_SHORT_HEX: Final = 5
 #: A version with a v, and a time of day after noon in twelve hours.
 _VERSION: Final = re.compile(r"(?<![a-z0-9])v(\d{1,6}\.\d{1,6})(?!\d)")
 _AFTERNOON: Final = re.compile(r"(?<!\d)(\d{1,2})[:.](\d\d)(?::\d\d)?\s?p\.?m")
@@ -100,6 +102,15 @@ class _Fields:
         named = np.zeros(self._size, np.bool_)
         named[self._beginnings[beginning]] = True
         return set(self._record[named[self._word]].tolist())
+
+
+def _writing(atom: Atom) -> str | None:
+    """How else a code, colour, hexadecimal number or point in time is written; "" where it is not, None for values of other kinds."""
+    if atom.kind == "hex":
+        return atom.canon[2:] if len(atom.canon) > _SHORT_HEX else ""
+    if atom.kind == "stamp":
+        return atom.canon.replace("t", " ")
+    return atom.shown.lstrip("#") if atom.kind == "colour" or atom.kind.startswith("code") else None
 
 
 @dataclass(frozen=True)
@@ -236,12 +247,17 @@ class Said:
             return atom.canon[5:] in self._days and atom.canon[:4] == self._dates[1]
         if atom.kind == "day":
             return atom.canon in self._dates[0]
-        if atom.kind.startswith("code") or atom.kind in {"hex", "colour"}:
-            return self._stands(atom.shown.lstrip("0x#"))
+        if (writing := _writing(atom)) is not None:
+            return self._stands(writing) if writing else False
         if len(atom.canon) >= _RUN_DIGITS and any(atom.canon in said.runs for said in every):
             return True
         word = number_word(int(atom.canon)) if atom.canon.isdigit() and len(atom.canon) <= _WORD_DIGITS else None
         return word is not None and self._stands(word)
+
+    def in_code_alone(self, number: str) -> bool:
+        """Whether a number is said as a part of codes, and nowhere by itself."""
+        every = (self.sources, self.given, self.agent)
+        return not any(number in said.values for said in every) and any(number in said.runs for said in every)
 
     def _stands(self, needle: str) -> bool:
         """Whether a text stands anywhere; True, unseen, where too much was searched already: what is not known is not held against it."""

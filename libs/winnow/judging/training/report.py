@@ -60,9 +60,10 @@ def changes(rows: Rows, by: dict[str, Floats]) -> Table:
     """
     everything = np.ones(len(rows.run), bool)
     parts = [("", everything, _TAUS), (", first boundaries", rows.index == 1, (TAU,)), (", later boundaries", rows.index > 1, (TAU,))]
+    bare = [*parts[:1], (", nothing left of it", rows.bare, (TAU,))]
     kept = {name: (p, parts) for name, p in by.items()}
     if rows.capped.any():
-        kept |= {f"{name}, capped": (rows.score(p), parts[:1]) for name, p in by.items()}
+        kept |= {f"{name}, capped": (rows.score(p), bare) for name, p in by.items()}
     cells: list[tuple[Cell, ...]] = []
     for name, (p, of_name) in kept.items():
         for part, mask, taus in of_name:

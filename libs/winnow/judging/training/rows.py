@@ -31,6 +31,7 @@ class Rows:
     natural: Bools  # the entry as it is, nothing taken away
     change: NDArray[np.object_]  # None for a natural entry, else the `Stress`
     counted: Bools  # natural, or in the population that the change is measured on
+    bare: Bools  # counted, and the source that the change leaves in place holds no part of it
     run: Groups
     domain: Groups
     index: NDArray[np.int64]
@@ -97,7 +98,7 @@ def collect(
 
 _COLUMNS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("change", "run", "domain", "section"), object),
-    **dict.fromkeys(("natural", "counted", "reasoning", "capped"), bool),
+    **dict.fromkeys(("natural", "counted", "bare", "reasoning", "capped"), bool),
     **dict.fromkeys(("env", "prev", "source"), float),
     "index": np.int64,
 }
@@ -115,7 +116,8 @@ def _changed(changed: Stressed, *, findings: bool) -> Iterator[dict[str, Any]]:
         for label in boundary.entries
         if label.n in free and (label.env if of_outputs else label.prev)
     }
-    yield from _rows(boundary, changed.kind, truth, set(changed.entries), findings=findings)
+    for row in _rows(boundary, changed.kind, truth, set(changed.entries), findings=findings):
+        yield row | {"bare": row["n"] in changed.bare}
 
 
 def _rows(
@@ -142,10 +144,12 @@ def _rows(
             continue
         env, prev = truth[entry.n]
         yield {
+            "n": entry.n,
             "features": entry.features,
             "natural": change is None,
             "change": change,
             "counted": change is None or entry.n in counted,
+            "bare": change is None,
             "run": boundary.run,
             "domain": boundary.domain,
             "index": boundary.index,

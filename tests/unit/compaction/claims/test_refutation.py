@@ -118,6 +118,50 @@ def test_other_entries_change_no_finding():
         assert look(summary(entry, *others), output(4, FLIGHTS)).entries[0].findings == alone
 
 
+PROFILE = '{"payment_methods": {"certificate_9984806": {"amount": 250}, "gift_card_6136092": {"amount": 129}}, "other": 500}'
+LISTING = "277:\n278:    keywords = ['PixelData', 'FloatPixelData']\n279:    px_keyword = find(keywords)\n280:    return {'a': 1, 'b': 2}"
+
+
+@pytest.mark.parametrize(
+    ("entry", "said", "otherwise", "found"),
+    [
+        ("Certificates: certificate_9984806 (250)", PROFILE, "Certificates: certificate_9984806 (500)", {"500": "250"}),
+        ("`px_keyword` is set at line 279", LISTING, "`px_keyword` is set at line 277", {"277": "279"}),
+        (
+            'It failed: "total price is 628, but paid 274"',
+            "Error: total price is 628, but paid 274",
+            'It failed: "total price is 274, but paid 274"',
+            {"274": "628"},
+        ),
+        (
+            "created 2024-05-08T11:24:52",
+            '{"created_at": "2024-05-08T11:24:52"}',
+            "created 2024-05-08T11:24:59",
+            {"2024-05-08t11:24:59": "2024-05-08t11:24:52"},
+        ),
+    ],
+)
+def test_a_value_is_compared_with_what_its_name_line_or_quotation_has(entry, said, otherwise, found):
+    """Right behind a code, at a line of a listing, inside a quotation and to the second, another value is wrong wherever else it stands."""
+    assert wrong(entry, output(1, said)) == {}
+    assert wrong(otherwise, output(1, said)).keys() == found.keys()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "certificate_9984806 + gift_card_6136092: 379",
+        "certificate_9984806, gift_card_6136092 (250 / 129)",
+        "certificate_9984806: 500 left",
+        "`keywords` at lines 277-279",
+        "certificate 9984806 has 250",
+    ],
+)
+def test_a_calculation_or_a_list_gives_no_value_to_the_name_before_it(entry):
+    """Values that are computed, that follow several names in their order, or that are a name's own digits are left alone."""
+    assert wrong(entry, output(1, PROFILE), output(2, LISTING)) == {}
+
+
 PARTS = st.sampled_from(
     [
         "HAT136",
