@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -71,6 +72,13 @@ met, 7 it works and something needs a look (doctor), 130 interrupted.
 """
 
 
+def _show_version(asked: bool) -> None:  # noqa: FBT001  typer's callback
+    """Print the version and stop, where it was asked for."""
+    if asked:
+        version.version()
+        raise typer.Exit
+
+
 def build() -> typer.Typer:
     """The whole command tree."""
     app = typer.Typer(
@@ -81,6 +89,7 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    app.callback()(everywhere)
     app.command("up")(up.up)
     app.command("demo")(demo.demo)
     app.command("submit")(submit.submit)
@@ -124,6 +133,13 @@ def build() -> typer.Typer:
     app.command("env")(env.env)
     app.command("version")(version.version)
     return app
+
+
+def everywhere(
+    *,
+    show: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_show_version)] = False,
+) -> None:
+    """What every command takes."""
 
 
 #: What standard output says of the disk that it is led to: full, a quota, broken, a file too large. No file is named with it.

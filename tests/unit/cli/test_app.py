@@ -186,6 +186,13 @@ def test_an_output_that_is_full_is_told(words):
     assert (ran.returncode, ran.stderr.decode()) == (1, "winnow: standard output: No space left on device\n")
 
 
+def test_the_version_is_asked_for_in_either_way(winnow):
+    """`winnow --version` and `winnow version` print the same."""
+    option, command = winnow("--version"), winnow("version")
+    assert (option.code, option.out) == (0, command.out)
+    assert option.out.startswith("winnow ")
+
+
 def test_a_folder_where_a_file_should_be_written_is_told(winnow, tmp_path):
     """Where results cannot go, one line names the place."""
     (tmp_path / "in").write_text("")

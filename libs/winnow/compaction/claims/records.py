@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -58,8 +58,8 @@ class Words:
     def __init__(self, text: str) -> None:
         """Cut a text with marks and find its atoms: word number and atom, in order."""
         self.words = words = cut(text)
-        numbers: defaultdict[str, int] = defaultdict()
-        numbers.default_factory = numbers.__len__
+        # Not by the dictionary's own length: it would refer to itself, and hold memory until a collection.
+        numbers: defaultdict[str, int] = defaultdict(count().__next__)
         #: Of each word its number among the distinct ones.
         self.number: Ints = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
         self._numbers = numbers
@@ -70,8 +70,7 @@ class Words:
         (places,) = (signs & HOLDS).nonzero()
         tells = np.concatenate((signs & TELLS, (TELLS,)))  # before the first word, and behind the last, is an end
         changing = (signs[places] & BARE).astype(np.bool_) & ((tells[places - 1] | tells[places] | tells[places + 1]) > 0)
-        values: defaultdict[Atom, int] = defaultdict()
-        values.default_factory = values.__len__
+        values: defaultdict[Atom, int] = defaultdict(count().__next__)
         # Words whose atoms are theirs wherever they stand, all at once; then the few that their neighbours may change.
         holding = (of_distinct & HOLDS).nonzero()[0].tolist()
         atoms = [read[number].atoms for number in holding]
