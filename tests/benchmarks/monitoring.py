@@ -70,7 +70,7 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     yield against(
         f"monitor, observations from their bytes to the commit, {FROM_BUS} streams, batches of {BATCH}"
         " (baseline: the same by processor time alone, service and server one after the other)",
-        found["handler"], "units/s", found["handler_alone"],
+        found["handler"], "units/s", found["handler_alone"], goal="value >= 20000",
     )  # fmt: skip
     yield against(
         f"monitor, a backlog of {units // 2:,} observations through the whole service from the embedded broker, one process"

@@ -1,6 +1,7 @@
 """`winnow judge-train`: fit the local judge on labelled boundaries."""
 
 import random
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Fewer runs than this leave nothing to calibrate on: each is judged by a model of the others.
 _RUNS = 3
+#: Draws of wrong values that a report is made over: one draw moves the shares by two points.
+_DRAWS = 3
 
 
 class TooFew(Permanent):
@@ -41,7 +44,7 @@ def judge_train(
     from winnow.judging.training import recipe
     from winnow.judging.training import report as measured
     from winnow.judging.training.files import model_file
-    from winnow.judging.training.rows import collect
+    from winnow.judging.training.rows import SOURCE_CHANGES, collect
 
     terminal = Terminal()
     progress = Progress(terminal)
@@ -50,7 +53,8 @@ def judge_train(
     _check(found)
     with progress.of("boundaries examined") as told:
         draw = lambda: random.Random(seed)  # noqa: E731, S311  a reproducible draw, nothing secret
-        rows = collect(found.boundaries, draw, told, findings=report)
+        wrong = [partial(random.Random, drawn) for drawn in range(_DRAWS)] if report else []
+        rows = collect(found.boundaries, draw, told, findings=report, values=wrong)
     model = recipe.train(rows, sha256(content))
     name = "standard input" if data == "-" else Path(data).name
     text = model_file(model, rows, data_name=name, boundaries=len(found.boundaries), seed=seed)
@@ -59,13 +63,20 @@ def judge_train(
     except OSError as exc:
         msg = f"{out}: {exc.strerror or exc}"
         raise Permanent(msg) from None
-    terminal.note(f"{int(rows.natural.sum())} entries, {int((~rows.natural).sum())} without their source; model in {out}")
+    taken = sum(change in SOURCE_CHANGES for change in rows.change)
+    terminal.note(f"{int(rows.natural.sum())} entries, {taken} without their source; model in {out}")
     if report:
         with progress.of("folds") as told:
             by = measured.cross_validated(rows, told)
         with progress.of("learning curve") as told:
             curve = measured.learning_curve(rows, lambda runs, draw: random.Random(draw).sample(runs, len(runs)), told)  # noqa: S311  as above
-        for table in (measured.figures(rows, by), measured.changes(rows, by), curve, measured.weights(model)):
+        for table in (
+            measured.figures(rows, by),
+            measured.changes(rows, by),
+            measured.wrong_values(rows, by),
+            curve,
+            measured.weights(model),
+        ):
             terminal.show(rich(table))
 
 

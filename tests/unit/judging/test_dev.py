@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from functools import partial
 from importlib import resources
 from random import Random
 
@@ -37,8 +38,8 @@ def content() -> bytes:
 
 @pytest.fixture(scope="module")
 def rows(content):
-    """Natural entries, and those whose source was taken away."""
-    return collect(read_data(content).boundaries, lambda: Random(0), findings=True)
+    """Natural entries, those whose source was taken away, and those of which a value is wrong."""
+    return collect(read_data(content).boundaries, lambda: Random(0), findings=True, values=[partial(Random, draw) for draw in range(3)])
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +126,17 @@ def test_entries_lose_their_source_with_the_change(rows, unseen, way):
             share = float((score[(rows.change == kind) & rows.counted] >= tau).mean())
             print(f"\n{way}, tau {tau:.2f}, {kind}: kept {share:.3f}")  # noqa: T201  shown by pytest -s
             assert share <= floor, kind
+
+
+@pytest.mark.parametrize("way", ["by run", "by domain"])
+@pytest.mark.parametrize(("kind", "at_most"), [(Stress.DIGIT_CHANGED, 0.06), (Stress.NUMBER_SWAPPED, 0.15)])
+def test_entries_with_a_wrong_value_are_pruned(rows, unseen, way, kind, at_most):
+    """Of entries that say one digit, or one number, otherwise than their sources few are kept, by models that have not seen them."""
+    chosen = rows.change == kind
+    kept = float((rows.score(unseen[way])[chosen] >= 0.5).mean())
+    print(f"\n{way}, {kind.value}: {kept:.3f} of {chosen.sum()} kept")  # noqa: T201  shown by pytest -s
+    assert chosen.sum() >= 1_000
+    assert kept <= at_most
 
 
 #: The same at 0.5 for entries of which the source that is left in place holds no part either.

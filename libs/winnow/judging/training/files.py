@@ -9,7 +9,7 @@ from winnow.judging.formula import FORMULA_VERSION, formula
 from winnow.judging.model import SourceModel
 from winnow.judging.training import recipe
 from winnow.judging.training.logistic import platt
-from winnow.judging.training.rows import Rows
+from winnow.judging.training.rows import SOURCE_CHANGES, Rows
 
 _DECIMALS: Final = 6
 
@@ -25,7 +25,7 @@ def model_file(model: SourceModel, rows: Rows, *, data_name: str, boundaries: in
         "data": data_name,
         "boundaries": boundaries,
         "entries": int(natural.sum()),
-        "changed_entries": int((~natural).sum()),
+        "changed_entries": int(np.isin(rows.change, SOURCE_CHANGES).sum()),
     }
     said["recipe"] = {"strength": recipe.STRENGTH, "negative_weight": recipe.NEGATIVE_WEIGHT, "seed": seed}
     return json.dumps(said, indent=1) + "\n"

@@ -9,7 +9,7 @@ from winnow.contracts.evaluation import Cell, Table
 from winnow.judging.evaluation.metrics import Bools, Floats, Ranking, at_tau, calibration_error
 from winnow.judging.model import SourceModel
 from winnow.judging.training import recipe
-from winnow.judging.training.rows import SOURCE_CHANGES, Groups, Rows
+from winnow.judging.training.rows import SOURCE_CHANGES, VALUE_CHANGES, Groups, Rows
 
 #: Threshold that decisions are told at.
 TAU: Final = 0.5
@@ -75,6 +75,21 @@ def changes(rows: Rows, by: dict[str, Floats]) -> Table:
         name="changes", title="Kept although the source was taken away", columns=("folds", "tau", "natural recall", *names),
         rows=tuple(cells),
     )  # fmt: skip
+
+
+def wrong_values(rows: Rows, by: dict[str, Floats]) -> Table:
+    """What is kept at `TAU` although a value is wrong: by `p` alone, and by the capped score, over all and by domain."""
+    domains = sorted(set(rows.domain.tolist()))
+    parts = [("", np.ones(len(rows.run), bool)), *((f", {name}", rows.domain == name) for name in domains)]
+    cells: list[tuple[Cell, ...]] = []
+    for name, p in by.items():
+        for part, mask in parts:
+            of_kind = [(rows.change == kind) & mask for kind in VALUE_CHANGES]
+            shares = [_share(kept[chosen] >= TAU) for chosen in of_kind for kept in (p, rows.score(p))]
+            cells.append((name + part, *(int(chosen.sum()) for chosen in of_kind), *(_cell(share, 3) for share in shares)))
+    names = [kind.value.replace("_", " ") for kind in VALUE_CHANGES]
+    columns = ("folds", *(f"{name}, entries" for name in names), *(f"{name}, {how}" for name in names for how in ("by p", "capped")))
+    return Table(name="wrong_values", title="Kept although a value is wrong", columns=columns, rows=tuple(cells))
 
 
 def _share(kept: Bools) -> float:

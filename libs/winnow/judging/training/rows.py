@@ -20,6 +20,8 @@ OF_OUTPUTS: Final = (Stress.OTHER_DOMAIN, Stress.SAME_DOMAIN, Stress.INTO_TASK)
 OF_PREVIOUS: Final = (Stress.PREVIOUS_SWAPPED,)
 #: Changes that are told in reports by their population of `judging.stress`.
 SOURCE_CHANGES: Final = (*OF_OUTPUTS, *OF_PREVIOUS)
+#: Changes that make a value of an entry wrong and leave its sources: no head learns from them, they are measured on.
+VALUE_CHANGES: Final = (Stress.DIGIT_CHANGED, Stress.NUMBER_SWAPPED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,7 @@ def collect(
     told: Callable[[int], None] = lambda _: None,
     *,
     findings: bool = False,
+    values: Sequence[Callable[[], Chance]] = (),
 ) -> Rows:
     """Compute the features of all labelled entries, natural and changed.
 
@@ -76,6 +79,7 @@ def collect(
         chance: makes a freshly seeded generator for each change.
         told: told after each boundary how many are done.
         findings: also look for what the spans say against the entries. No fit needs it; figures of what is kept do.
+        values: for each draw of wrong values what makes a freshly seeded generator; see `VALUE_CHANGES`.
     """
     rows: list[dict[str, Any]] = []
     done = 0
@@ -88,6 +92,12 @@ def collect(
             rows += _changed(changed, findings=findings)
             done += 1
             told(done)
+    for drawn in values:
+        for kind in VALUE_CHANGES:
+            for changed in stressed(kind, boundaries, drawn()):
+                rows += _misvalued(changed, findings=findings)
+                done += 1
+                told(done)
     names = tuple(rows[0]["features"]) if rows else ()
     return Rows(
         x=np.array([[row["features"][name] for name in names] for row in rows], float).reshape(len(rows), len(names)),
@@ -118,6 +128,12 @@ def _changed(changed: Stressed, *, findings: bool) -> Iterator[dict[str, Any]]:
     }
     for row in _rows(boundary, changed.kind, truth, set(changed.entries), findings=findings):
         yield row | {"bare": row["n"] in changed.bare}
+
+
+def _misvalued(changed: Stressed, *, findings: bool) -> Iterator[dict[str, Any]]:
+    """Rows of the entries that say a wrong value: their sources say the rest as before."""
+    if isinstance(changed.case, LabelledBoundary):
+        yield from _rows(changed.case, changed.kind, dict.fromkeys(changed.entries, (True, True)), set(changed.entries), findings=findings)
 
 
 def _rows(
